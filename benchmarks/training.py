@@ -1,0 +1,73 @@
+"""Milliseconds per epoch of each small network, and how far the loop is from its bare forward and backward passes.
+
+`epoch` is one epoch of `fit` (shuffling, forward, backward, Adam, validation); `bare` the same number of forward and
+backward passes of the plain torch module over batches that lie ready, and nothing else. A ratio below 1 means that
+`fit` is faster than the bare passes: there the convolutions run as matrices. CPU time of one thread.
+"""
+
+import time
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from forsooth.models import MODELS
+from forsooth.models.recipes import RELEASED_8, Recipe
+from forsooth.models.train import fit
+from forsooth.records import Dataset
+
+SIZES = {8: (8_000, 1_000), 64: (2_048, 256)}  # train and validation images; the published 8×8 set, a part of 64×64
+
+
+def noise(size: int) -> Dataset:
+    train, held = SIZES[size]
+    x = torch.randn(train + 2 * held, 1, size, size, generator=torch.Generator().manual_seed(0))
+    rows = dict(zip(("train", "val", "test"), torch.arange(len(x)).split([train, held, held]), strict=True))
+    return Dataset(f"noise-{size}", x, torch.arange(len(x)) % 2, None, rows)
+
+
+def seconds(work: Callable[[], object]) -> float:
+    start = time.process_time()
+    work()
+    return time.process_time() - start
+
+
+def passes(net: nn.Module, batches: list[tuple[Tensor, Tensor]]) -> None:
+    parameters = list(net.parameters())
+    for x, y in batches:
+        torch.autograd.grad(F.cross_entropy(net(x), y), parameters)
+
+
+def measure(build: Callable[[], nn.Module], data: Dataset, epochs: int) -> tuple[float, float]:
+    """Least seconds of one epoch of `fit`, and of its bare passes, over three repeats in turn."""
+
+    def recipe(count: int) -> Recipe:
+        return Recipe(learning_rate=RELEASED_8.learning_rate, epochs=count, restarts=0)
+
+    rows = data.splits["train"]
+    batches = list(zip(data.x[rows].split(512), data.y[rows].split(512), strict=True))
+    net, loop, bare = build(), [], []
+    for _ in range(3):
+        bare.append(seconds(lambda: [passes(net, batches) for _ in range(epochs)]) / epochs)
+        short = seconds(lambda: fit(build, data, recipe(1), seed=0))
+        loop.append((seconds(lambda: fit(build, data, recipe(epochs + 1), seed=0)) - short) / epochs)
+    return min(loop), min(bare)
+
+
+def main() -> None:
+    torch.set_num_threads(1)
+    print(f"{'network':28}{'epoch, ms':>12}{'bare, ms':>12}{'ratio':>8}")
+    for size in SIZES:
+        data = noise(size)
+        for model in MODELS[:3]:
+            for variant in ("paper", "released"):
+                if (model.name, size, variant) == ("cnn", 64, "paper"):
+                    continue  # a minute per epoch on one core: pools of stride 1 keep all 64×64 pixels
+                epochs = 10 if size == 8 else 1
+                loop, bare = measure(lambda: model.function(size=size, variant=variant), data, epochs)
+                print(f"{model.name} {size}×{size} {variant:16}{1e3 * loop:12.1f}{1e3 * bare:12.1f}{loop / bare:8.2f}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,24 @@
+"""Measures whether feature-attribution methods tell the truth."""
+
+import importlib
+from typing import Any
+
+__version__ = "0.1.0"
+__all__ = ["Dataset", "Method", "Metric", "Run", "UsageError", "reproduce", "run"]
+
+_HOMES = {
+    "Dataset": "forsooth.records",
+    "Method": "forsooth.records",
+    "Metric": "forsooth.records",
+    "UsageError": "forsooth.records",
+    "Run": "forsooth.runs",
+    "reproduce": "forsooth.api",
+    "run": "forsooth.api",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Public names are fetched when first used, so that one room can be imported without the whole house."""
+    if name in _HOMES:
+        return getattr(importlib.import_module(_HOMES[name]), name)
+    raise AttributeError(f"module 'forsooth' has no attribute {name!r}")

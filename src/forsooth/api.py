@@ -1,0 +1,159 @@
+"""The doors for Python: what the command line does, a script can do with these functions."""
+
+import dataclasses
+import datetime
+import time
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import torch
+
+from forsooth import names, plugins, report, store
+from forsooth.attributions import METHODS
+from forsooth.engine import Progress, execute
+from forsooth.progress import Silent
+from forsooth.records import Choice, Method, Plan, Suite, UsageError
+from forsooth.runs import Run, assemble
+from forsooth.settings import configured
+from forsooth.suites import ARTEFACTS, SUITES
+
+
+def run(
+    suite: str,
+    *,
+    preset: str = "quick",
+    methods: Iterable[str | Method | Callable[..., torch.Tensor]] = (),
+    only: Mapping[str, str | Iterable[str]] | None = None,
+    settings: Mapping[str, Any] | None = None,
+    data: str | Path | None = None,
+    device: str = "auto",
+    workers: int = 1,
+    out: str | Path | None = None,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> Run:
+    """Run a suite, or go on where an earlier call with the same words stopped.
+
+    methods   names of the catalogue, `package.module:name`, or functions(model, x, target) -> tensor like x
+    only      factor -> value or values to keep, e.g. {"scenario": "LIN"}
+    settings  fields of the preset to change, e.g. {"trainings": 5, "alpha": 0.3}
+    workers   processes; every number is the same whatever their count
+    """
+    begun = time.monotonic()
+    record = names.find(suite, SUITES, argument="suite")
+    chosen = configured(record, preset, settings or {})
+    choice = Choice(
+        methods=tuple(method_path(m) for m in methods),
+        only={factor: admitted(value) for factor, value in (only or {}).items()},
+        data=None if data is None else str(data),
+        device=_device(device),
+        seed=seed,
+    )
+    plan = record.plan(chosen, choice)
+    folder = _run_folder(Path(out) if out is not None else Path("forsooth-runs") / f"{suite}-{preset}")
+    cells = store.Store(folder / "store")
+    execute(plan.tasks, cells, workers=workers, progress=progress or Silent())
+    about = {
+        "suite": record.name,
+        "title": record.title,
+        "question": record.question,
+        "preset": preset,
+        "seed": seed,
+        "command": _command(record, preset, choice, settings or {}),
+        "settings": dataclasses.asdict(chosen),
+        "choice": dataclasses.asdict(choice),
+        "factors": list(record.factors),
+        "exhibits": list(record.exhibits),
+        "metrics": {
+            m.name: {"better": m.better, "bounds": m.bounds, "cite": m.cite, "version": m.version}
+            for m in record.metrics(chosen)
+        },
+        "facts": list(plan.facts),
+        "started": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+    }
+    assemble(folder, plan, cells, {**about, "seconds": round(time.monotonic() - begun, 1)})
+    report.write_page([folder])
+    return Run(folder)
+
+
+def reproduce(
+    artefact: str,
+    *,
+    data: str | Path | None = None,
+    device: str = "auto",
+    workers: int = 1,
+    out: str | Path | None = None,
+    settings: Mapping[str, Any] | None = None,
+    progress: Progress | None = None,
+) -> tuple[pd.DataFrame, str]:
+    """A published table made again: ours beside theirs, and a verdict in words."""
+    record = names.find(artefact, ARTEFACTS, argument="artefact")
+    folder = store.writable(Path(out) if out is not None else Path("forsooth-runs") / "reproduce", "out")
+    choice = Choice(data=None if data is None else str(data), device=_device(device))
+    cells = store.Store(folder / "store")
+
+    def perform(plan: Plan) -> store.Store:
+        execute(plan.tasks, cells, workers=workers, progress=progress or Silent())
+        return cells
+
+    table, words = record.function(choice, perform, dict(settings or {}))
+    name = artefact.replace("/", "-")
+    store.replace(folder / f"{name}.csv", table.to_csv(index=False).encode())
+    store.replace(folder / f"{name}.md", words.encode())
+    return table, words
+
+
+def method_path(method: str | Method | Callable[..., torch.Tensor]) -> str:
+    """The name under which a task can find the method again, in this process or another."""
+    if isinstance(method, str):
+        plugins.method(method, METHODS)
+        return method
+    if isinstance(method, Method) and method in METHODS:
+        return method.name
+    thing: Any = method.function if isinstance(method, Method) else method
+    path = f"{thing.__module__}:{thing.__qualname__}"
+    if "<" in path:
+        raise UsageError(f"`methods` must hold functions with a name of their own, got {path}: use def at module level")
+    return path
+
+
+def admitted(value: str | Iterable[str]) -> tuple[str, ...]:
+    values = value.split(",") if isinstance(value, str) else [str(v) for v in value]
+    return tuple(v.strip() for v in values)
+
+
+def _device(device: str) -> str:
+    if device == "auto":
+        return "cuda" if torch.cuda.is_available() else "cpu"
+    if device not in ("cpu", "cuda"):
+        raise names.unknown(device, ("auto", "cpu", "cuda"), argument="device")
+    if device == "cuda" and not torch.cuda.is_available():
+        raise UsageError("`device` must be one that is here, got 'cuda', and torch sees no accelerator")
+    return device
+
+
+def _run_folder(folder: Path) -> Path:
+    """The folder, if it is new, empty or an earlier run: a user's own files are never written over."""
+    if (
+        folder.is_dir()
+        and any(folder.iterdir())
+        and not (folder / "run.json").exists()
+        and not (folder / "store").exists()
+    ):
+        raise UsageError(f"`out` must be new, empty or an earlier run, got {folder}, which holds other files")
+    return store.writable(folder, "out")
+
+
+def _command(suite: Suite, preset: str, choice: Choice, changes: Mapping[str, Any]) -> str:
+    words = ["forsooth run", suite.name, "--preset", preset, "--seed", str(choice.seed)]
+    words += [f"--only {factor}={','.join(values)}" for factor, values in choice.only.items()]
+    words += [f"--set {name}={_word(value)}" for name, value in changes.items()]
+    words += [f"--methods {','.join(choice.methods)}"] if choice.methods else []
+    words += [f"--data {choice.data}"] if choice.data else []
+    return " ".join([*words, "--device", choice.device])
+
+
+def _word(value: Any) -> str:
+    return ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)

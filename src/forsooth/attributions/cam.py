@@ -1,0 +1,109 @@
+"""Class activation maps: Grad-CAM, and guided Grad-CAM."""
+
+from difflib import get_close_matches
+from typing import Literal
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.func import functional_call
+
+from forsooth.attributions.guided import guided_backprop
+from forsooth.attributions.intercept import rows_at_once
+from forsooth.chunks import over
+from forsooth.records import Method, UsageError
+
+Interpolation = Literal["linear", "nearest"]
+
+
+def activations(model: nn.Module, x: Tensor, target: Tensor, layer: str) -> tuple[Tensor, Tensor]:
+    """Output of `layer` (n, channels, *space), and the gradient by it of the targets' outputs."""
+    modules = dict(model.named_modules())
+    if layer not in modules:
+        near = get_close_matches(layer, modules) or [name for name in modules if name]
+        raise UsageError(f"`layer` must name a module of the model, got {layer!r}; known are {', '.join(near)}")
+    kept: list[Tensor] = []
+
+    def keep(module: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> Tensor:
+        kept.append(output)
+        return output.clone()  # an in-place ReLU behind the layer must not overwrite what we keep
+
+    handle = modules[layer].register_forward_hook(keep)
+    try:
+        with torch.enable_grad():
+            frozen = {name: parameter.detach() for name, parameter in model.named_parameters()}
+            output = functional_call(model, frozen, (x.detach().clone().requires_grad_(),))
+    finally:
+        handle.remove()
+    if len(kept) != 1 or kept[0].ndim != x.ndim or len(kept[0]) != len(x):
+        found = f"ran {len(kept)} times" if len(kept) != 1 else f"gave the shape {tuple(kept[0].shape)}"
+        wanted = f"one tensor (n, channels, *space) with {x.ndim - 2} axes of space"
+        raise UsageError(f"`layer` must be a module that gives {wanted}, but {layer!r} {found}")
+    score = output.gather(1, target.unsqueeze(1)).sum()
+    (gradient,) = torch.autograd.grad(score, kept[0])
+    return kept[0].detach(), gradient
+
+
+def grad_cam(
+    model: nn.Module, x: Tensor, target: Tensor, *, layer: str, interpolation: Interpolation = "linear"
+) -> Tensor:
+    """Channels of `layer`, weighted by their mean gradient, summed, rectified and enlarged to the input.
+
+    x              (n, channels, *space)
+    target         (n,) int64
+    layer          dotted name of a module whose output is (n, c, *smaller space)
+    interpolation  "linear" (bilinear in two dimensions) or "nearest"
+    returns        (n, channels, *space), never negative, the same in each channel
+
+    [selvaraju2017grad]
+    """
+    if x.ndim not in (3, 4, 5):
+        raise UsageError(f"`x` must be (n, channels, *space) with 1 to 3 axes of space, got {tuple(x.shape)}")
+    if interpolation not in ("linear", "nearest"):
+        raise UsageError(f"`interpolation` must be linear or nearest, got {interpolation!r}")
+    linear = {3: "linear", 4: "bilinear", 5: "trilinear"}[x.ndim]
+    mode = linear if interpolation == "linear" else "nearest"
+
+    def part(x: Tensor, target: Tensor) -> Tensor:
+        output, gradient = activations(model, x, target, layer)
+        weight = gradient.flatten(2).mean(2).reshape(*gradient.shape[:2], *(1,) * (x.ndim - 2))
+        small = (weight * output).sum(1, keepdim=True).relu()  # (n, 1, *smaller space)
+        return F.interpolate(small, size=x.shape[2:], mode=mode).expand_as(x)
+
+    return over(part, x, target, size=rows_at_once(x)).contiguous()
+
+
+def guided_grad_cam(
+    model: nn.Module, x: Tensor, target: Tensor, *, layer: str, interpolation: Interpolation = "nearest"
+) -> Tensor:
+    """Guided backpropagation × Grad-CAM; arguments as in `grad_cam`.
+
+    x, target  (n, channels, *space), (n,) int64
+    returns    (n, channels, *space)
+
+    [selvaraju2017grad]. Departure: the map is enlarged to the nearest value, as in Captum and so in
+    [clark2024xaitris]; the paper says bilinear.
+    """
+    coarse = grad_cam(model, x, target, layer=layer, interpolation=interpolation)
+    return guided_backprop(model, x, target) * coarse
+
+
+GRAD_CAM = Method(
+    name="grad_cam",
+    function=grad_cam,
+    needs=("module", "layer"),
+    random=False,
+    signed=False,
+    cite="selvaraju2017grad",
+    version=1,
+)
+GUIDED_GRAD_CAM = Method(
+    name="guided_grad_cam",
+    function=guided_grad_cam,
+    needs=("module", "layer"),
+    random=False,
+    signed=True,
+    cite="selvaraju2017grad",
+    version=1,
+)
+CAM = (GRAD_CAM, GUIDED_GRAD_CAM)

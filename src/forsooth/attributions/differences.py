@@ -1,0 +1,223 @@
+"""Differences from a reference: DeepLIFT with the Rescale rule, and Deep SHAP.
+
+The baseline runs first and leaves its pre-activations behind; then the input runs once, and each backward pass turns
+into multipliers against one baseline. Affine operations keep their gradient. An activation f takes the slope
+(f(x) - f(x')) / (x - x'). Max-pooling is a tournament of max(a, b) = b + relu(a - b), whose relu takes that slope too:
+so the map is complete also for overlapping windows and for any baseline. A softmax takes the ordinary gradient.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from itertools import count
+
+import torch
+from torch import Tensor, nn
+
+from forsooth.attributions.affine import AFFINE, SUMS, as_affine
+from forsooth.attributions.intercept import (
+    MAX_POOLS,
+    SOFTMAX,
+    STRUCTURAL,
+    Backward,
+    Call,
+    Intercept,
+    Rule,
+    forward,
+    names,
+    refusal,
+    rows_at_once,
+    tensors,
+)
+from forsooth.chunks import over
+from forsooth.records import Method, UsageError
+
+ELEMENTWISE = names(
+    "abs celu clamp elu exp gelu hardshrink hardsigmoid hardswish hardtanh leaky_relu log log1p logsigmoid mish pow "
+    "prelu relu relu6 selu sigmoid silu softplus softshrink softsign sqrt square tanh tanhshrink threshold"
+)
+Function = Callable[[Tensor], Tensor]
+
+
+def slope(function: Function, x: Tensor, reference: Tensor) -> Tensor:
+    """(f(x) - f(x')) / (x - x'), and the derivative halfway where the two are too near to be subtracted.
+
+    Near is relative to the size of x and x', so values on two sides of a kink at zero never count as near.
+    """
+    difference = x - reference
+    size = torch.maximum(x.abs(), reference.abs())
+    far = difference.abs() > torch.finfo(x.dtype).eps ** 0.5 * size
+    with torch.enable_grad():
+        middle = ((x + reference) / 2).requires_grad_()
+        (derivative,) = torch.autograd.grad(function(middle).sum(), middle)
+    secant = (function(x) - function(reference)) / torch.where(far, difference, 1.0)
+    return torch.where(far, secant, derivative)
+
+
+def windows(call: Call, axis: int, length: int, out: int) -> Tensor:
+    """Places (out, k) along one axis that a max-pool's windows read; one in the padding repeats a real one."""
+    first = torch.arange(out).unsqueeze(1)
+    if call.name.startswith("adaptive"):
+        start, stop = first * length // out, -(-(first + 1) * length // out)
+        return torch.minimum(start + torch.arange(int((stop - start).max())), stop - 1)
+    kernel = call.argument(1, "kernel_size")
+    options = (call.argument(2, "stride") or kernel, call.argument(3, "padding", 0), call.argument(4, "dilation", 1))
+    size, stride, padding, dilation = (o if isinstance(o, int) else o[axis % len(o)] for o in (kernel, *options))
+    places = first * stride - padding + torch.arange(size) * dilation
+    real = (places >= 0) & (places < length)
+    if not real.any(1).all():
+        raise UsageError(f"a window of `{call.full}` lies wholly in its padding, where the maximum is minus infinity")
+    return torch.where(real, places, places.gather(1, real.int().argmax(1, keepdim=True)))
+
+
+def tournament(call: Call, rectify: Function) -> Tensor:
+    """The max-pool of `call` as max(a, b) = b + rectify(a - b), one axis after the other."""
+    pooled, dims = call.x, int(call.name[-2])
+    shape = call(torch.empty_like(pooled, device="meta")).shape
+    for axis in range(dims):
+        place = axis - dims
+        taken = windows(call, axis, pooled.shape[place], shape[place]).to(pooled.device)
+        best = pooled.index_select(place, taken[:, 0])
+        for other in taken[:, 1:].unbind(1):
+            b = pooled.index_select(place, other)
+            best = b + rectify(best - b)
+        pooled = best
+    return pooled
+
+
+def difference_rules(method: str, activate: Callable[[Function, Tensor], Tensor]) -> dict[str, Rule | None]:
+    """Rules under which `activate(f, x)` runs every activation, those inside max-pooling included."""
+
+    def affine(call: Call) -> Tensor:
+        if call.name not in SUMS:
+            as_affine(call, method)  # refuses products of two terms that both depend on the input
+        return call()
+
+    def elementwise(call: Call) -> Tensor:
+        if any(tensor.requires_grad for tensor in tensors((call.args[1:], dict(call.kwargs)))):
+            raise refusal(method, call)
+        return activate(call, call.x)
+
+    rules: dict[str, Rule | None] = dict.fromkeys(STRUCTURAL | SOFTMAX)
+    pools = dict.fromkeys(MAX_POOLS, lambda call: tournament(call, partial(activate, torch.relu)))
+    return {**rules, **pools, **dict.fromkeys(AFFINE, affine), **dict.fromkeys(ELEMENTWISE, elementwise)}
+
+
+def recorded(model: nn.Module, baselines: Tensor, method: str) -> list[Tensor]:
+    """Inputs (k, ...) of all activations, in the order in which they run, for baselines (k, *shape)."""
+    kept: list[Tensor] = []
+
+    def keep(function: Function, x: Tensor) -> Tensor:
+        if len(x) != len(baselines):
+            raise UsageError(
+                f"`{method}` needs activations with the samples on their first axis; for {len(baselines)} samples "
+                f"an activation of this model has the shape {tuple(x.shape)}"
+            )
+        kept.append(x.detach())
+        return function(x)
+
+    target = torch.zeros(len(baselines), dtype=torch.int64, device=baselines.device)
+    forward(model, baselines, target, Intercept(method, difference_rules(method, keep)))
+    return kept
+
+
+def summed(model: nn.Module, x: Tensor, target: Tensor, *, baselines: Tensor, paired: bool, method: str) -> Tensor:
+    """Σ over baselines of the DeepLIFT map of x against each: (n, *shape).
+
+    baselines  (k, *shape); where `paired`, row i is the one baseline of x's row i
+    """
+    kept, current, order = recorded(model, baselines, method), list[Tensor](), count()
+
+    def compare(function: Function, x: Tensor) -> Tensor:
+        place = next(order)
+        # `current` is read on the way back: one forward pass of x serves all baselines.
+        return Backward.apply(x, function, lambda x, m: m * slope(function, x, current[place]))
+
+    leaf, score = forward(model, x, target, Intercept(method, difference_rules(method, compare)))
+    rows = [slice(None)] if paired else [slice(j, j + 1) for j in range(len(baselines))]
+    total = torch.zeros_like(x, requires_grad=False)
+    for row in rows:
+        current[:] = [value[row] for value in kept]
+        (multipliers,) = torch.autograd.grad(score.sum(), leaf, retain_graph=row is not rows[-1])
+        total += multipliers * (x.detach() - baselines[row].detach())
+    return total
+
+
+def deep_lift(model: nn.Module, x: Tensor, target: Tensor, *, baseline: Tensor | float = 0.0) -> Tensor:
+    """DeepLIFT with the Rescale rule.
+
+    x         (n, *shape)
+    target    (n,) int64
+    baseline  a number, or (*shape), (1, *shape) or (n, *shape)
+    returns   (n, *shape); sums to the target's output at x minus that at the baseline
+
+    [shrikumar2017learning]. Departure: max-pooling is a tournament of pairs, because the published treatment of it
+    leaves completeness where two windows overlap, or where the baseline has another winner than x.
+    """
+    given = torch.as_tensor(baseline, dtype=x.dtype, device=x.device)
+    paired = given.ndim == x.ndim and len(given) == len(x)
+    try:
+        baselines = given.expand_as(x) if paired else given.expand(1, *x.shape[1:])
+    except RuntimeError as error:
+        wanted = f"a number, {tuple(x.shape[1:])} or {tuple(x.shape)}"
+        raise UsageError(f"`baseline` must be {wanted}, got {tuple(given.shape)}") from error
+
+    def part(x: Tensor, target: Tensor, mine: Tensor) -> Tensor:
+        against = mine if paired else baselines
+        return summed(model, x, target, baselines=against, paired=paired, method="deep_lift")
+
+    return over(part, x, target, baselines.expand_as(x), size=rows_at_once(x))
+
+
+def deep_shap(model: nn.Module, x: Tensor, target: Tensor, *, background: Tensor) -> Tensor:
+    """The mean of the DeepLIFT maps against each background sample.
+
+    x           (n, *shape)
+    target      (n,) int64
+    background  (k, *shape)
+    returns     (n, *shape); sums to the target's output at x minus its mean over the background
+
+    [lundberg2017unified]
+    """
+    if background.shape[1:] != x.shape[1:] or len(background) == 0:
+        wanted = f"(k, {', '.join(map(str, x.shape[1:]))}) with k > 0"
+        raise UsageError(f"`background` must be {wanted}, got {tuple(background.shape)}")
+    groups = background.to(x).split(rows_at_once(x))
+
+    def part(x: Tensor, target: Tensor) -> Tensor:
+        maps = [summed(model, x, target, baselines=g, paired=False, method="deep_shap") for g in groups]
+        return torch.stack(maps).sum(0) / len(background)
+
+    return over(part, x, target, size=rows_at_once(x))
+
+
+DEEP_LIFT = Method(
+    name="deep_lift",
+    function=deep_lift,
+    needs=("module",),
+    random=False,
+    signed=True,
+    cite="shrikumar2017learning",
+    version=1,
+    promise="complete",
+)
+DEEP_SHAP = Method(
+    name="deep_shap",
+    function=deep_shap,
+    needs=("module", "background"),
+    random=False,
+    signed=True,
+    cite="lundberg2017unified",
+    version=1,
+)
+# XAI-TRIS gave Deep SHAP fifty baselines of zeros, which is DeepLIFT with one [clark2024xaitris].
+DEEP_SHAP_ZERO = Method(
+    name="deep_shap_zero",
+    function=deep_lift,
+    needs=("module",),
+    random=False,
+    signed=True,
+    cite="lundberg2017unified",
+    version=1,
+    promise="complete",
+)
+DIFFERENCES = (DEEP_LIFT, DEEP_SHAP, DEEP_SHAP_ZERO)

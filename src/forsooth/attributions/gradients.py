@@ -1,0 +1,129 @@
+"""The gradient of the target's output with respect to the input, and what is made of it."""
+
+import torch
+from torch import Tensor
+
+from forsooth.chunks import over
+from forsooth.games.values import Model, rows_at_once
+from forsooth.records import Method, UsageError
+
+
+def gradient(model: Model, x: Tensor, target: Tensor) -> Tensor:
+    """The signed gradient of the target's output.
+
+    x        (n, *shape)
+    target   (n,) int64, the explained class
+    returns  (n, *shape)
+
+    [simonyan2014deep], without the absolute value.
+    """
+    return over(lambda part, wanted: gradient_of_sum(model, part, wanted), x, target, size=rows_at_once(x))
+
+
+def gradient_of_sum(model: Model, x: Tensor, target: Tensor) -> Tensor:
+    """The gradient in one pass: the samples of a batch do not meet, so that of the sum holds that of each.
+
+    Works inside `no_grad` and `inference_mode`, leaves x as it is and parameters without gradients.
+    """
+    with torch.inference_mode(False), torch.enable_grad():
+        leaf = x.detach().clone().requires_grad_()
+        output = model(leaf).gather(1, target.clone()[:, None]).sum()
+        return torch.autograd.grad(output, leaf)[0]
+
+
+def gradients_at(model: Model, points: Tensor, target: Tensor) -> Tensor:
+    """The gradient at several points for each sample. points (k, n, *shape), target (n,); returns like points."""
+    return gradient(model, points.flatten(0, 1), target.repeat(len(points))).view_as(points)
+
+
+def points_at_once(x: Tensor) -> int:
+    """How many points for each sample of x (n, *shape) fill a forward."""
+    return max(1, rows_at_once(x) // max(1, len(x)))
+
+
+def saliency(model: Model, x: Tensor, target: Tensor) -> Tensor:
+    """The absolute gradient of the target's output, [simonyan2014deep]. Shapes as in `gradient`."""
+    return gradient(model, x, target).abs()
+
+
+def gradient_x_input(model: Model, x: Tensor, target: Tensor) -> Tensor:
+    """The gradient times the input, [shrikumar2016not]. Shapes as in `gradient`."""
+    return gradient(model, x, target) * x
+
+
+def smooth_grad(
+    model: Model,
+    x: Tensor,
+    target: Tensor,
+    *,
+    generator: torch.Generator,
+    samples: int = 50,
+    noise: float = 0.15,
+) -> Tensor:
+    """The mean gradient around the input, under Gaussian noise.
+
+    x        (n, *shape)
+    target   (n,) int64, the explained class
+    noise    standard deviation as a share of max - min of the sample
+    returns  (n, *shape)
+
+    [smilkov2017smoothgrad]. Departure: up to its scale the noise is the same for all samples of the batch, so
+    that a sample's map does not depend on its neighbours.
+    """
+    if samples < 1 or noise < 0:
+        raise UsageError(f"`samples` must be at least 1 and `noise` at least 0, got {samples} and {noise}")
+    flat = x.flatten(1)
+    scale = noise * (flat.amax(dim=1) - flat.amin(dim=1))  # (n,)
+    scale = scale.view(-1, *[1] * (x.ndim - 1))
+    total = torch.zeros_like(x)
+    size = points_at_once(x)
+    for start in range(0, samples, size):
+        draws = [standard_normal(x, generator) for _ in range(min(size, samples - start))]
+        points = x + scale * torch.stack(draws)[:, None]  # (draws, n, *shape)
+        total += gradients_at(model, points, target).sum(dim=0)
+    return total / samples
+
+
+def standard_normal(x: Tensor, generator: torch.Generator) -> Tensor:
+    """One draw shaped like one input of x (n, *shape), made by itself so that chunks change no number."""
+    return torch.randn(x.shape[1:], generator=generator, dtype=torch.float64).to(x)
+
+
+SALIENCY = Method(
+    name="saliency",
+    function=saliency,
+    needs=("gradient",),
+    random=False,
+    signed=False,
+    cite="simonyan2014deep",
+    version=1,
+)
+GRADIENT = Method(
+    name="gradient",
+    function=gradient,
+    needs=("gradient",),
+    random=False,
+    signed=True,
+    cite="simonyan2014deep",
+    version=1,
+)
+GRADIENT_X_INPUT = Method(
+    name="gradient_x_input",
+    function=gradient_x_input,
+    needs=("gradient",),
+    random=False,
+    signed=True,
+    cite="shrikumar2016not",
+    version=1,
+)
+SMOOTH_GRAD = Method(
+    name="smooth_grad",
+    function=smooth_grad,
+    needs=("gradient", "generator"),
+    random=True,
+    signed=True,
+    cite="smilkov2017smoothgrad",
+    version=1,
+    settings={"samples": 50, "noise": 0.15},
+)
+GRADIENTS = (SALIENCY, GRADIENT, GRADIENT_X_INPUT, SMOOTH_GRAD)

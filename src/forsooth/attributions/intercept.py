@@ -1,0 +1,197 @@
+"""Run an unmodified model while some of its operations are replaced, so that one backward pass follows a method's
+rules instead of the chain rule.
+
+Operations are caught where they are called (`torch.overrides.TorchFunctionMode`), not where modules are declared.
+So functional and module ReLUs, in-place and reused modules, `nn.Flatten`, empty `nn.Sequential` shortcuts and
+`y + z` are all seen, and the model carries neither hooks nor changed weights, even while it runs.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.func import functional_call
+from torch.overrides import TorchFunctionMode, resolve_name
+
+from forsooth.records import UsageError
+
+ELEMENTS_AT_ONCE = 2**20  # input numbers per forward pass: 256 images of 64x64, 16,384 of 8x8
+
+
+def names(text: str) -> frozenset[str]:
+    """The words of a text, as a set of operations."""
+    return frozenset(text.split())
+
+
+# Operations that only move, copy or drop numbers: their gradient moves relevance, multipliers and signals alike.
+STRUCTURAL = names(
+    "T broadcast_to cat chunk clone concat concatenate contiguous double expand expand_as flatten flip float gather "
+    "getitem hstack index_select mT moveaxis movedim narrow pad permute ravel repeat repeat_interleave reshape "
+    "reshape_as roll select split split_with_sizes squeeze stack swapaxes swapdims t tensor_split tile to transpose "
+    "type type_as unbind unflatten unsqueeze view view_as vstack"
+)
+DROPOUT = names("alpha_dropout dropout dropout1d dropout2d dropout3d feature_alpha_dropout")
+MAX_POOLS = frozenset(f"{kind}max_pool{d}d" for kind in ("", "adaptive_") for d in (1, 2, 3))
+SOFTMAX = names("softmax log_softmax")
+
+ALIASES = {
+    **{prefix + name: name for name in ("add", "mul", "matmul", "sub") for prefix in "ir" if prefix + name != "rsub"},
+    **{name: "div" for name in ("truediv", "itruediv", "true_divide", "divide")},
+    "multiply": "mul",
+    "subtract": "sub",
+    "mm": "matmul",
+}
+
+
+@dataclass(frozen=True)
+class Call:
+    """One operation that the model is about to run on something that depends on the input.
+
+    name      without module, dunder and in-place marks, e.g. "relu" for `torch.Tensor.relu_`
+    full      as PyTorch calls it, for messages
+    inplace   whether it overwrites its first argument
+    given     the first argument as the model holds it; where it will be overwritten, `x` is a copy
+    """
+
+    name: str
+    full: str
+    function: Callable[..., Any]
+    args: tuple[Any, ...]
+    kwargs: Mapping[str, Any]
+    inplace: bool
+    given: Any = None
+
+    @property
+    def x(self) -> Tensor:
+        """The first argument."""
+        return self.args[0]
+
+    def __call__(self, x: Tensor | None = None) -> Any:
+        """Run the operation, on `x` where given, and never overwrite."""
+        first = self.x if x is None else x
+        return self.function(first.clone() if self.inplace else first, *self.args[1:], **self.kwargs)
+
+    def argument(self, place: int, name: str, default: Any = None) -> Any:
+        """The argument at `place` or called `name`."""
+        return self.args[place] if len(self.args) > place else self.kwargs.get(name, default)
+
+
+Rule = Callable[[Call], Any]
+
+
+class Backward(torch.autograd.Function):
+    """`compute(x)` on the way forward, `rule(x, gradient)` on the way back."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, compute: Callable[[Tensor], Tensor], rule: Callable[..., Tensor]) -> Tensor:
+        ctx.save_for_backward(x)
+        ctx.rule = rule
+        return compute(x)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
+        (x,) = ctx.saved_tensors
+        return ctx.rule(x, gradient), None, None
+
+
+class Intercept(TorchFunctionMode):
+    """While active, every operation on something that depends on the input follows `rules`.
+
+    rules      name of the operation -> function of the `Call` that gives the result; None runs it as it is
+    otherwise  True: operations without a rule run as they are; False: they raise UsageError, unless they give no
+               floating-point tensor (sizes, comparisons)
+    """
+
+    def __init__(self, method: str, rules: Mapping[str, Rule | None], *, otherwise: bool = False) -> None:
+        super().__init__()
+        self.method, self.rules, self.otherwise = method, rules, otherwise
+
+    def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = dict(kwargs or {})
+        if not any(tensor.requires_grad for tensor in tensors((args, kwargs))):
+            return function(*args, **kwargs)
+        call = read(function, args, kwargs)
+        if call.name in DROPOUT and call.argument(2, "training", True):
+            raise UsageError(
+                f"`{self.method}` needs a model in eval mode, but its dropout is active: call model.eval()"
+            )
+        rule = self.rules.get(call.name)
+        if rule is not None:
+            return follow(rule, call)
+        result = function(*call.args, **call.kwargs)
+        known = call.name in self.rules or call.name in DROPOUT or self.otherwise
+        if not known and any(tensor.is_floating_point() for tensor in tensors(result)):
+            raise refusal(self.method, call)
+        return result
+
+
+def follow(rule: Rule, call: Call) -> Any:
+    """The result of the rule, written back where the operation overwrites: the model may read it from there."""
+    if not call.inplace:
+        return rule(call)
+    # A copy goes to the rule, for what a rule keeps for the backward pass must not be overwritten.
+    return call.x.copy_(rule(replace(call, args=(call.x.clone(), *call.args[1:]))))
+
+
+def refusal(method: str, call: Call) -> UsageError:
+    """What to say about an operation that the method cannot pass."""
+    return UsageError(
+        f"`{method}` has no rule for the operation `{call.full}` in this model, and passing it by the plain gradient "
+        "would be silently wrong. Rewrite that part of the model, or take a method that needs gradients only "
+        "(such as integrated_gradients) or predictions only (such as kernel_shap)"
+    )
+
+
+def tensors(value: Any) -> Iterator[Tensor]:
+    """All tensors in nested tuples, lists and dictionaries."""
+    if isinstance(value, Tensor):
+        yield value
+    elif isinstance(value, (tuple, list)):
+        for item in value:
+            yield from tensors(item)
+    elif isinstance(value, dict):
+        yield from tensors(tuple(value.values()))
+
+
+def read(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
+    """Name the operation, whichever of its many doors it was called through."""
+    if not args:
+        args = tuple(kwargs.pop(name) for name in ("input", "tensors") if name in kwargs)
+    full = resolve_name(function) or getattr(function, "__qualname__", repr(function))
+    last = full.removesuffix(".__get__").rsplit(".", 1)[-1]
+    name = ALIASES.get(last.strip("_"), last.strip("_"))
+    # In functional activations and eval-mode dropout the only argument that can be True is `inplace`.
+    flagged = any(value is True for value in (*args[1:], *kwargs.values()))
+    flagged = flagged and full.startswith("torch.nn.functional.") and not name.endswith(("d", "norm"))
+    inplace = last.startswith("__i") if last.startswith("__") else last.endswith("_")
+    return Call(name, full, function, tuple(args), kwargs, inplace or flagged, args[0] if args else None)
+
+
+def forward(model: nn.Module, x: Tensor, target: Tensor, mode: Intercept) -> tuple[Tensor, Tensor]:
+    """The model's output for each target under `mode`.
+
+    x        (n, *shape)
+    target   (n,) int64
+    returns  the leaf (n, *shape) to differentiate by, and the outputs (n,)
+    """
+    for module in model.modules():
+        # By its name, because to import the compiler takes seconds.
+        if isinstance(module, torch.jit.ScriptModule) or type(module).__name__ == "OptimizedModule":
+            raise UsageError(f"`{mode.method}` cannot see into a scripted or compiled model: give it the plain module")
+    leaf = x.detach().clone().requires_grad_()
+    # Parameters without gradient: what still requires one then depends on the input, and `mode` can tell.
+    frozen = {name: parameter.detach() for name, parameter in model.named_parameters()}
+    with torch.enable_grad():
+        start = leaf.clone()  # a model whose first operation works in place must not overwrite the leaf
+        with mode:
+            output = functional_call(model, frozen, (start,))
+    if output.ndim != 2 or len(output) != len(x):
+        raise UsageError(f"`model` must give (n, classes) for n = {len(x)} inputs, got {tuple(output.shape)}")
+    return leaf, output.gather(1, target.unsqueeze(1)).squeeze(1)
+
+
+def rows_at_once(x: Tensor) -> int:
+    """How many samples of x (n, *shape) to run together."""
+    return max(1, ELEMENTS_AT_ONCE // max(1, x[:1].numel()))

@@ -1,0 +1,105 @@
+"""Gradients along paths from a baseline to the input."""
+
+import numpy
+import torch
+from torch import Tensor
+
+from forsooth.attributions.gradients import gradients_at, points_at_once
+from forsooth.games.values import Model, absent
+from forsooth.records import Method, UsageError
+
+
+def integrated_gradients(
+    model: Model, x: Tensor, target: Tensor, *, steps: int = 50, baseline: Tensor | None = None
+) -> Tensor:
+    """The gradient along the straight way from the baseline to the input, integrated, times their difference.
+
+    x         (n, *shape)
+    target    (n,) int64, the explained class
+    steps     nodes of the Gauss-Legendre rule
+    baseline  (*shape); None: zeros
+    returns   (n, *shape), summing to f(x) - f(baseline) up to the error of the rule
+
+    [sundararajan2017axiomatic].
+    """
+    if steps < 1:
+        raise UsageError(f"`steps` must be at least 1, got {steps}")
+    nodes, weights = numpy.polynomial.legendre.leggauss(steps)  # on [-1, 1]
+    start = absent(x, baseline)
+    places, shares = ((torch.from_numpy(v) / 2).to(x) for v in (1 + nodes, weights))  # (steps,) on [0, 1]
+    total = torch.zeros_like(x)
+    size = points_at_once(x)
+    for place, share in zip(places.split(size), shares.split(size), strict=True):
+        points = start + (x - start) * place.view(-1, *[1] * x.ndim)  # (places, n, *shape)
+        total += torch.tensordot(share, gradients_at(model, points, target), dims=1)
+    return total * (x - start)
+
+
+def gradient_shap(
+    model: Model,
+    x: Tensor,
+    target: Tensor,
+    *,
+    generator: torch.Generator,
+    background: Tensor | None = None,
+    samples: int = 50,
+) -> Tensor:
+    """The mean of gradient times difference at random points between random baselines and the input.
+
+    x           (n, *shape)
+    target      (n,) int64, the explained class
+    background  (k, *shape), the baselines to draw from; None: zeros
+    returns     (n, *shape)
+
+    [lundberg2017unified], and as expected gradients [erion2021improving]. Departures: no noise on the input; the
+    draws are shared by the batch, so that a sample's map does not depend on its neighbours.
+    """
+    if samples < 1:
+        raise UsageError(f"`samples` must be at least 1, got {samples}")
+    baselines = torch.zeros_like(x[:1]) if background is None else background.to(x)
+    if len(baselines) == 0 or baselines.shape[1:] != x.shape[1:]:
+        expected = ("k", *x.shape[1:])
+        raise UsageError(f"`background` must have shape {expected} with k > 0, got {tuple(baselines.shape)}")
+    rows = torch.randint(len(baselines), (samples,), generator=generator)
+    places = torch.rand(samples, generator=generator, dtype=torch.float64).to(x)
+    total = torch.zeros_like(x)
+    size = points_at_once(x)
+    for row, place in zip(rows.to(x.device).split(size), places.split(size), strict=True):
+        start = baselines[row][:, None]  # (rows, 1, *shape)
+        points = start + (x - start) * place.view(-1, *[1] * x.ndim)  # (rows, n, *shape)
+        total += (gradients_at(model, points, target) * (x - start)).sum(dim=0)
+    return total / samples
+
+
+INTEGRATED_GRADIENTS = Method(
+    name="integrated_gradients",
+    function=integrated_gradients,
+    needs=("gradient",),
+    random=False,
+    signed=True,
+    cite="sundararajan2017axiomatic",
+    version=1,
+    settings={"steps": 50},
+    promise="complete",
+)
+GRADIENT_SHAP = Method(
+    name="gradient_shap",
+    function=gradient_shap,
+    needs=("gradient", "background", "generator"),
+    random=True,
+    signed=True,
+    cite="lundberg2017unified",
+    version=1,
+    settings={"samples": 50},
+)
+GRADIENT_SHAP_5 = Method(
+    name="gradient_shap_5",
+    function=gradient_shap,
+    needs=("gradient", "generator"),
+    random=True,
+    signed=True,
+    cite="kokhlikyan2020captum",
+    version=1,
+    settings={"samples": 5},
+)
+PATHS = (INTEGRATED_GRADIENTS, GRADIENT_SHAP, GRADIENT_SHAP_5)

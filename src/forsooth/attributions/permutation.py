@@ -1,0 +1,73 @@
+"""Permutation feature importance: what is lost when a player takes a value from elsewhere."""
+
+import torch
+from torch import Tensor
+
+from forsooth.games.values import Game, Model, evenly, game, masked_values, target_outputs
+from forsooth.records import Method, UsageError
+
+
+def permutation_feature_importance(
+    model: Model,
+    x: Tensor,
+    target: Tensor,
+    *,
+    background: Tensor,
+    generator: torch.Generator,
+    repeats: int = 10,
+    players: Tensor | None = None,
+) -> Tensor:
+    """Mean drop of the target's output when one player is replaced by its values in random background inputs.
+
+    x           (n, *shape)
+    target      (n,) int64, the explained class
+    background  (k, *shape), where the replacing values come from
+    players     (*spatial) or (*shape) integer labels; None: each pixel
+    returns     (n, *shape)
+
+    [fisher2019models], per sample as in [clark2024xaitris]. Departure: values are drawn from `background` and not
+    permuted within the batch, and the draws are shared by the batch. So a batch of one has importances, and they
+    do not depend on its neighbours. Cost: players · repeats + 1 forwards.
+    """
+    if repeats < 1:
+        raise UsageError(f"`repeats` must be at least 1, got {repeats}")
+    if len(background) == 0 or background.shape[1:] != x.shape[1:]:
+        expected = ("k", *x.shape[1:])
+        raise UsageError(f"`background` must have shape {expected} with k > 0, got {tuple(background.shape)}")
+    played = game(model, x, target, players=players)
+    count, labels = played.count, played.labels.float()
+    gone = donors(played, background.to(x), repeats, generator)  # (repeats, *shape)
+    before = target_outputs(model, x, target)[:, None]  # (n, 1)
+    drop = x.new_zeros(len(x), count, dtype=before.dtype)
+    states = torch.arange(repeats * count, device=x.device)
+    for part in states.split(evenly(len(states), played.masks_at_once())):
+        player = part % count
+        # 0 where the entry is the player's, as a clamped difference: comparisons give bools, which are slow
+        keep = (labels - player.view(-1, *[1] * labels.ndim)).abs_().clamp_(max=1).to(x.dtype)
+        after = masked_values(played, keep, baseline=gone[part // count])  # (n, states)
+        drop.index_add_(1, player, before - after)
+    return played.map(drop / repeats)
+
+
+def donors(played: Game, background: Tensor, repeats: int, generator: torch.Generator) -> Tensor:
+    """Inputs in which every player comes from a background row of its own.
+
+    background  (k, *shape)
+    returns     (repeats, *shape)
+    """
+    rows = torch.randint(len(background), (repeats, played.count), generator=generator).to(background.device)
+    shape = background.shape[1:]
+    chosen = rows[:, played.labels.expand(shape)].flatten(1)  # (repeats, entries)
+    return background.flatten(1).gather(0, chosen).unflatten(1, shape)
+
+
+PFI = Method(
+    name="pfi",
+    function=permutation_feature_importance,
+    needs=("background", "generator"),
+    random=True,
+    signed=True,
+    cite="fisher2019models",
+    version=1,
+)
+PERMUTATION = (PFI,)

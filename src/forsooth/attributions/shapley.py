@@ -1,0 +1,258 @@
+"""Shapley values by permutations and by least squares; coalitions are shared by the whole batch."""
+
+import itertools
+import math
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor
+
+from forsooth.games.values import Game, Model, ends, evenly, game, masked_values, values_of
+from forsooth.records import Method, UsageError
+
+
+def shapley_value_sampling(
+    model: Model,
+    x: Tensor,
+    target: Tensor,
+    *,
+    generator: torch.Generator,
+    permutations: int = 25,
+    players: Tensor | None = None,
+    baseline: Tensor | None = None,
+) -> Tensor:
+    """Mean gain of the target's output when a player joins, over random orders of joining.
+
+    x         (n, *shape)
+    target    (n,) int64, the explained class
+    players   (*spatial) or (*shape) integer labels; None: each pixel
+    baseline  (*shape), what stands for an absent player; None: zeros
+    returns   (n, *shape), summing to f(x) - f(baseline)
+
+    [castro2009polynomial]. Departure: all samples of the batch walk the same permutations, so a sample's map does
+    not depend on its neighbours. Cost: permutations · (players - 1) + 2 forwards; memory does not grow with
+    `permutations`.
+    """
+    if permutations < 1:
+        raise UsageError(f"`permutations` must be at least 1, got {permutations}")
+    played = game(model, x, target, players=players, baseline=baseline)
+    first, last = ends(played)  # (n,)
+    total = x.new_zeros(len(x), played.count, dtype=first.dtype)
+    walks = max(1, played.masks_at_once() // max(1, played.count - 1))  # at a time
+    for ranks in orders(played.count, permutations, generator):
+        for part in ranks.to(x.device).split(walks):
+            start, goal = (v[:, None, None].expand(-1, len(part), 1) for v in (first, last))
+            path = torch.cat([start, walk_values(played, part), goal], dim=2)  # (n, walks, players + 1)
+            gains = path.diff(dim=2)  # (n, walks, players), in the order of joining
+            total += gains.gather(2, part.expand(len(x), -1, -1)).sum(dim=1)  # by player
+    return played.map(total / permutations)
+
+
+def orders(count: int, permutations: int, generator: torch.Generator) -> Iterator[Tensor]:
+    """Uniform random permutations, drawn in blocks whose size depends on nothing. Each (block, count) int64."""
+    for start in range(0, permutations, 256):
+        size = min(256, permutations - start)
+        yield torch.rand(size, count, generator=generator, dtype=torch.float64).argsort(dim=1)
+
+
+def walk_values(played: Game, ranks: Tensor) -> Tensor:
+    """The target's output at the inner steps of walks in which the players join by rank.
+
+    ranks    (walks, players) int64, each row a permutation of 0 … players - 1
+    returns  (n, walks, players - 1); at step s, counted from 1, the players of rank below s take part
+    """
+    x, labels = played.x, played.labels
+    joins = ranks.float()[:, labels]  # (walks, *spatial)
+    columns = [x.new_empty(len(x), len(ranks), 0)]
+    steps = torch.arange(1.0, played.count, device=x.device)
+    for part in steps.split(evenly(len(steps), played.masks_at_once())):
+        # 1 where the rank is below the step, as a clamped difference: comparisons give bools, which are slow
+        keep = (part.view(-1, *[1] * labels.ndim) - joins[:, None]).clamp_(0, 1)  # (walks, steps, *spatial)
+        values = masked_values(played, keep.flatten(0, 1).to(x.dtype))
+        columns.append(values.view(len(x), len(ranks), -1))
+    return torch.cat(columns, dim=2)
+
+
+def kernel_shap(
+    model: Model,
+    x: Tensor,
+    target: Tensor,
+    *,
+    generator: torch.Generator,
+    samples: int | None = None,
+    players: Tensor | None = None,
+    baseline: Tensor | None = None,
+) -> Tensor:
+    """Shapley values as the solution of a weighted least squares over coalitions, summing to f(x) - f(baseline).
+
+    x         (n, *shape)
+    target    (n,) int64, the explained class
+    samples   coalitions beside the empty and the full one; None: 2 · players + 2048, as in the authors' package
+    players   (*spatial) or (*shape) integer labels; None: each pixel
+    baseline  (*shape), what stands for an absent player; None: zeros
+    returns   (n, *shape)
+
+    [lundberg2017unified]. Departures: coalitions are shared by the batch, which makes it one system with many
+    right-hand sides; they come in complementary pairs [covert2021improving], with sizes spread evenly and
+    re-weighted to the Shapley kernel [musco2025provably]; small layers are taken whole, so that with enough
+    samples the values are exact.
+    """
+    played = game(model, x, target, players=players, baseline=baseline)
+    samples = 2 * played.count + 2048 if samples is None else samples
+    if samples < 2:
+        raise UsageError(f"`samples` must be at least 2, got {samples}")
+    first, last = (v.double() for v in ends(played))  # (n,)
+    if played.count == 1:
+        return played.map((last - first)[:, None])
+    masks, weights = (t.to(x.device) for t in coalitions(played.count, samples, generator))
+    gains = values_of(played, masks).double() - first[:, None]  # (n, m)
+    return played.map(constrained_least_squares(masks, weights, gains, last - first))
+
+
+def coalitions(count: int, samples: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+    """At most `samples` coalitions in complementary pairs, with weights that stand for the Shapley kernel.
+
+    returns  (m, count) bool; (m,) float64
+
+    From the outside in, a layer of one size is taken whole while it is no larger than twice its even share of
+    the samples. The others share what is left evenly, with the sizes stratified.
+    """
+    masks, low, left = [], 1, samples
+    while low <= count // 2:
+        size = math.comb(count, low)
+        layer = size if 2 * low == count else 2 * size
+        if layer > left or size * (count + 1 - 2 * low) > 2 * left:
+            break
+        masks.extend(whole_layer(count, low))
+        left, low = left - layer, low + 1
+    pairs, sizes = left // 2, count + 1 - 2 * low
+    if sizes > 0 and pairs > 0:
+        place = (torch.arange(pairs) + torch.rand(pairs, generator=generator)) / pairs
+        drawn = subsets(count, (low + (place * sizes).long()).clamp(max=count - low), generator)
+        masks.extend((drawn, ~drawn))
+    mask = torch.cat(masks)
+    members = mask.sum(dim=1)  # (m,)
+    alike = torch.bincount(members, minlength=count)[members]  # how many stand for the layer
+    return mask, 1 / (members * (count - members) * alike).double()
+
+
+def subsets(count: int, sizes: Tensor, generator: torch.Generator) -> Tensor:
+    """One uniform subset of `count` players for each of `sizes` (m,). Returns (m, count) bool."""
+    ranks = torch.rand(len(sizes), count, generator=generator).argsort(dim=1).argsort(dim=1)
+    return ranks < sizes[:, None]
+
+
+def whole_layer(count: int, size: int) -> Iterator[Tensor]:
+    """All coalitions of `size` players, then their complements where these are others. Each (m, count) bool."""
+    members = torch.tensor(list(itertools.combinations(range(count), size)))
+    layer = torch.zeros(len(members), count, dtype=torch.bool).scatter_(1, members, True)
+    yield layer
+    if 2 * size != count:
+        yield ~layer
+
+
+def constrained_least_squares(masks: Tensor, weights: Tensor, values: Tensor, total: Tensor) -> Tensor:
+    """The phi with Σ phi = total that minimises Σ_S w(S) (v(S) - Σ_{i in S} phi_i)², for all samples at once.
+
+    masks    (m, players) bool
+    weights  (m,) float64
+    values   (n, m) float64, v(S) less the value of the empty coalition
+    total    (n,) float64, value of the full coalition less that of the empty one
+    returns  (n, players) float64
+
+    An even share of the total is taken off first; what is left sums to zero. With fewer coalitions than players
+    the small ridge picks the solution nearest to the even share.
+    """
+    count = masks.shape[1]
+    design = masks.double() - masks.double().mean(dim=1, keepdim=True)  # a shift of phi by a constant is not seen
+    share = masks.double().mean(dim=1)  # (m,)
+    weighted = design * weights[:, None]
+    gram = design.T @ weighted  # (players, players)
+    ridge = 1e-10 * gram.diagonal().mean().clamp(min=torch.finfo(torch.float64).tiny)
+    gram.diagonal().add_(ridge)
+    rest = (values - total[:, None] * share) @ weighted  # (n, players)
+    phi = torch.cholesky_solve(rest.T, torch.linalg.cholesky(gram)).T
+    return phi - phi.mean(dim=1, keepdim=True) + total[:, None] / count
+
+
+def kernel_shap_unconstrained(
+    model: Model,
+    x: Tensor,
+    target: Tensor,
+    *,
+    generator: torch.Generator,
+    samples: int = 25,
+    players: Tensor | None = None,
+    baseline: Tensor | None = None,
+) -> Tensor:
+    """Kernel SHAP as Captum computes it: a plain linear fit, the ends held by a large weight.
+
+    x         (n, *shape)
+    target    (n,) int64, the explained class
+    samples   coalitions, the full and the empty one among them
+    returns   (n, *shape)
+
+    [kokhlikyan2020captum]. With fewer samples than players the fit is under-determined, and the solution of least
+    norm is taken: this is how [clark2024xaitris] ran it, with 25 samples for 4,096 pixels. Departure: the
+    coalitions are shared by the batch.
+    """
+    played = game(model, x, target, players=players, baseline=baseline)
+    count = played.count
+    if samples < 3 or count < 2:
+        raise UsageError(f"`samples` must be at least 3 and players at least 2, got {samples} and {count}")
+    size = torch.arange(1, count)
+    kernel = 1 / (size * (count - size)).double()
+    drawn = torch.multinomial(kernel, samples - 2, replacement=True, generator=generator) + 1
+    both = torch.tensor([[True], [False]]).expand(2, count)
+    masks = torch.cat([both, subsets(count, drawn, generator)]).to(x.device)
+    weights = torch.ones(samples, dtype=torch.float64, device=x.device)
+    weights[:2] = 1e6
+    return played.map(least_norm_fit(masks, weights, values_of(played, masks).double()))
+
+
+def least_norm_fit(masks: Tensor, weights: Tensor, values: Tensor) -> Tensor:
+    """Coefficients of the weighted linear fit with intercept; of many equal ones those of least norm.
+
+    masks    (m, players) bool
+    weights  (m,) float64
+    values   (n, m) float64
+    returns  (n, players) float64
+    """
+    share = weights / weights.sum()
+    root = weights.sqrt()
+    design = (masks.double() - share @ masks.double()) * root[:, None]  # (m, players)
+    return ((values - (values @ share)[:, None]) * root) @ torch.linalg.pinv(design).T
+
+
+SHAPLEY_SAMPLING = Method(
+    name="shapley_sampling",
+    function=shapley_value_sampling,
+    needs=("generator",),
+    random=True,
+    signed=True,
+    cite="castro2009polynomial",
+    version=1,
+    settings={"permutations": 25},
+    promise="complete",
+)
+KERNEL_SHAP = Method(
+    name="kernel_shap",
+    function=kernel_shap,
+    needs=("generator",),
+    random=True,
+    signed=True,
+    cite="lundberg2017unified",
+    version=1,
+    promise="complete",
+)
+KERNEL_SHAP_25 = Method(
+    name="kernel_shap_25",
+    function=kernel_shap_unconstrained,
+    needs=("generator",),
+    random=True,
+    signed=True,
+    cite="kokhlikyan2020captum",
+    version=1,
+    settings={"samples": 25},
+)
+SHAPLEY = (SHAPLEY_SAMPLING, KERNEL_SHAP, KERNEL_SHAP_25)

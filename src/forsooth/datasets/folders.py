@@ -1,0 +1,131 @@
+"""Photographs of the user, from a folder or a zip: read, made grey, made small. Nothing is ever written."""
+
+import hashlib
+import io
+import os
+import zipfile
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import torch
+from PIL import Image
+from torch import Tensor
+
+from forsooth.records import UsageError
+
+SUFFIXES = (".bmp", ".gif", ".jpeg", ".jpg", ".pgm", ".png", ".ppm", ".tif", ".tiff", ".webp")
+ROOM = 1.25  # a photograph may be enlarged by this much, no more
+
+
+@dataclass(frozen=True)
+class Photos:
+    """Grey photographs, small enough to keep thousands in memory.
+
+    images      (k, side, side) uint8
+    unreadable  "file: reason" for each image file that could not be used
+    """
+
+    images: Tensor
+    name: str
+    unreadable: tuple[str, ...] = ()
+
+
+def photo_side(size: int) -> int:
+    """Side at which photographs are kept when crops of `size` are cut from them: room to shift, little memory."""
+    return size + max(8, size // 4)
+
+
+def photographs(path: str | Path, *, side: int) -> Photos:
+    """All images in a folder (with the folders in it) or in a zip, in the order of their names.
+
+    The shorter side is resized to `side`, the square in the middle is kept, and colours become grey by
+    0.299 R + 0.587 G + 0.114 B; what is transparent shows mid-grey. Image files that cannot be read, or whose shorter
+    side is below side / 1.25, are named in `unreadable`. UsageError if none is left.
+    """
+    images = []
+    with opened(Path(path)) as (readers, files, failed):
+        for name, read in readers.items():
+            try:
+                images.append(grey_square(read(), side=side))
+            except Exception as error:  # a damaged image can raise anything in its decoder; it is named, never dropped
+                failed.append(f"{name}: {str(error) or type(error).__name__}")
+    if not images:
+        raise UsageError(
+            f"`data` must hold images ({', '.join(SUFFIXES)}), but none can be used in {path}: {files} files, "
+            f"{len(readers)} of them images by name, {len(failed)} failed"
+            + "".join(f"\n  {line}" for line in failed[:5])
+        )
+    return Photos(torch.from_numpy(np.stack(images)), Path(path).name, tuple(failed))
+
+
+def digest(path: str | Path) -> str:
+    """Hash of the names and bytes of all image files, the same for a folder and for a zip of it."""
+    total = hashlib.sha256()
+    with opened(Path(path)) as (readers, _, _):
+        for name, read in readers.items():
+            try:
+                content = hashlib.sha256(read()).hexdigest()
+            except Exception as error:  # as in photographs: what cannot be read is part of what the data are
+                content = type(error).__name__
+            total.update(f"{name}\x1f{content}\x1e".encode())
+    return total.hexdigest()[:32]
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[tuple[dict[str, Callable[[], bytes]], int, list[str]]]:
+    """Readers of the image files by name, sorted; the number of all files; and the folders that cannot be listed."""
+    readers: dict[str, Callable[[], bytes]] = {}
+    closed: list[str] = []
+    with ExitStack() as stack:
+        if path.is_dir():
+            walk = os.walk(path, onerror=lambda error: closed.append(f"{error.filename}: {error.strerror}"))
+            files = [Path(here) / name for here, _, names in walk for name in names]
+            readers = {file.relative_to(path).as_posix(): file.read_bytes for file in files}
+        elif zipfile.is_zipfile(path):
+            archive = stack.enter_context(_archive(path))
+            readers = {e.filename: partial(archive.read, e) for e in archive.infolist() if not e.is_dir()}
+        else:
+            came = "neither of them" if path.exists() else "nothing"
+            raise UsageError(f"`data` must be a folder or readable zip of images, but there is {came} at {path}")
+        images = {name: readers[name] for name in sorted(readers) if name.lower().endswith(SUFFIXES)}
+        yield images, len(readers), closed
+
+
+def _archive(path: Path) -> zipfile.ZipFile:
+    try:
+        return zipfile.ZipFile(path)
+    except zipfile.BadZipFile as error:
+        raise UsageError(
+            f"`data` must be a folder or readable zip of images, but {path} is damaged: {error}"
+        ) from error
+
+
+def grey_square(data: bytes, *, side: int) -> np.ndarray:
+    """(side, side) uint8: the middle of the image in the file `data`."""
+    with Image.open(io.BytesIO(data)) as image:
+        image.draft("L", (2 * side, 2 * side))  # lets a large JPEG decode small; no effect on other formats
+        if min(image.size) * ROOM < side:
+            raise ValueError(f"{image.width} x {image.height} px is too small, {side} px were asked")
+        grey = _grey(image)
+    shorter = min(grey.size)
+    left, top = ((length - shorter) / 2 for length in grey.size)
+    middle = (left, top, left + shorter, top + shorter)
+    return np.asarray(grey.resize((side, side), Image.Resampling.BICUBIC, box=middle))
+
+
+def _grey(image: Image.Image) -> Image.Image:
+    """The image in mode "L", whatever mode it came in."""
+    if image.mode == "F":
+        raise ValueError("floating-point pixels have no known white")
+    if image.mode.startswith("I"):  # 16 bits; Pillow's own conversion would clip at 255
+        values = np.asarray(image).astype(np.int64) >> 8
+        return Image.fromarray(values.clip(0, 255).astype(np.uint8))
+    if image.has_transparency_data:
+        solid = image.convert("RGBA")
+        ground = Image.new("RGBA", solid.size, (128, 128, 128, 255))
+        return Image.alpha_composite(ground, solid).convert("L")
+    return image.convert("L")

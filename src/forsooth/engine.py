@@ -1,0 +1,150 @@
+"""Runs tasks: those already in the store are not run again, the others serially or in a pool of processes.
+
+Each task runs on one thread. So serial and pool agree bit for bit, and a pool of N workers uses N cores.
+"""
+
+import concurrent.futures as futures
+import hashlib
+import json
+import multiprocessing
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Protocol
+
+import torch
+
+from forsooth.records import Cell, Task, UsageError
+from forsooth.store import DamagedCell, Store
+
+
+class Progress(Protocol):
+    """What the engine tells while it works."""
+
+    def start(self, total: int, done: int) -> None: ...
+    def step(self, name: str) -> None: ...
+    def say(self, message: str) -> None: ...
+
+
+def make_task(
+    function: Callable[..., Cell],
+    arguments: Mapping[str, Any],
+    needs: Sequence[Task] = (),
+    *,
+    name: str,
+    version: int,
+) -> Task:
+    """A task whose key is the hash of all that decides its result."""
+    keys = tuple(task.key for task in needs)
+    identity = {
+        "function": f"{function.__module__}:{function.__qualname__}",
+        "version": version,
+        "arguments": dict(arguments),
+        "needs": keys,
+        "torch": torch.__version__,
+    }
+    key = hashlib.sha256(json.dumps(identity, sort_keys=True, allow_nan=False).encode()).hexdigest()[:32]
+    return Task(key=key, name=name, function=function, arguments=arguments, needs=keys, version=version)
+
+
+def execute(tasks: Sequence[Task], store: Store, *, workers: int, progress: Progress) -> None:
+    """Leave a cell in the store for every task. `tasks` name what they need before they need it."""
+    if workers < 1:
+        raise UsageError(f"`workers` must be at least 1, got {workers}")
+    tasks = list({task.key: task for task in tasks}.values())
+    waiting = [task for task in tasks if not _finished(task, store, progress)]
+    progress.start(total=len(tasks), done=len(tasks) - len(waiting))
+    if workers == 1 or len(waiting) < 2:
+        for task in waiting:
+            run_task(task, store.root)
+            progress.step(task.name)
+    else:
+        _in_pool(waiting, store, workers, progress)
+
+
+def run_task(task: Task, root: Path) -> str:
+    """Run one task here and store its cell; the key comes back."""
+    store = Store(root)
+    needed = [store.read(key) for key in task.needs]
+    begun = time.perf_counter()
+    with one_thread():
+        cell = task.function(*needed, **task.arguments)
+    about = {
+        "name": task.name,
+        "function": f"{task.function.__module__}:{task.function.__qualname__}",
+        "version": task.version,
+        "needs": list(task.needs),
+        "seconds": round(time.perf_counter() - begun, 6),
+    }
+    store.write(task.key, cell, about=about)
+    return task.key
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """One thread for the work inside: sums over threads would make the last bits depend on the machine's load."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def _finished(task: Task, store: Store, progress: Progress) -> bool:
+    """Whether the cell is there and whole. Cells that record a failure are tried again."""
+    if not store.has(task.key):
+        return False
+    try:
+        meta = store.verify(task.key)
+    except DamagedCell as damage:
+        aside = store.set_aside(task.key)
+        progress.say(f"{damage}: set aside as {aside}, made again ({task.name})")
+        return False
+    if meta["facts"].get("failed"):
+        store.remove(task.key)
+        return False
+    return True
+
+
+def _in_pool(waiting: list[Task], store: Store, workers: int, progress: Progress) -> None:
+    """Hand tasks to processes as soon as what they need is there."""
+    by_key = {task.key: task for task in waiting}
+    missing = {key: set(task.needs) & by_key.keys() for key, task in by_key.items()}
+    dependents: dict[str, list[str]] = {key: [] for key in by_key}
+    for key, needs in missing.items():
+        for need in needs:
+            dependents[need].append(key)
+    ready = [key for key, needs in missing.items() if not needs]
+    context = multiprocessing.get_context("spawn")  # fork does not go with torch's threads
+    with futures.ProcessPoolExecutor(workers, mp_context=context, initializer=_begin_worker) as pool:
+        running: set[futures.Future[str]] = set()
+        try:
+            while ready or running:
+                running |= {pool.submit(run_task, by_key[key], store.root) for key in ready}
+                ready = []
+                done, running = futures.wait(running, return_when=futures.FIRST_COMPLETED)
+                for key in (future.result() for future in done):
+                    progress.step(by_key[key].name)
+                    for dependent in dependents[key]:
+                        missing[dependent].discard(key)
+                        ready += [] if missing[dependent] else [dependent]
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def _begin_worker() -> None:
+    """One thread, and an end with the parent: a killed parent would leave its workers waiting for ever."""
+    torch.set_num_threads(1)
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+
+        def follow() -> None:
+            parent.join()
+            os._exit(1)
+
+        threading.Thread(target=follow, daemon=True).start()

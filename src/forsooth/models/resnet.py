@@ -1,0 +1,99 @@
+"""Residual networks for small images: ResNet-20/32/44/56 of the CIFAR experiments, and a free-size sibling.
+
+State-dict names follow the common public weights (`conv1`, `bn1`, `layer1.0.conv1`, …, `linear`), so those load.
+"""
+
+from functools import partial
+
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from forsooth.records import Architecture, UsageError
+
+
+class BasicBlock(nn.Module):
+    """Two 3×3 convolutions and the way around them: (n, c, h, w) -> (n, c', h/stride, w/stride). [he2016deep]
+
+    The shortcut is option A: take every `stride`-th pixel and pad with channels of zeros, half on each side.
+    """
+
+    def __init__(self, channels_in: int, channels: int, *, stride: int) -> None:
+        super().__init__()
+        self.conv1 = nn.Conv2d(channels_in, channels, 3, stride=stride, padding=1, bias=False)
+        self.bn1 = nn.BatchNorm2d(channels)
+        self.relu1 = nn.ReLU()
+        self.conv2 = nn.Conv2d(channels, channels, 3, padding=1, bias=False)
+        self.bn2 = nn.BatchNorm2d(channels)
+        self.relu2 = nn.ReLU()
+        self.stride, self.extra = stride, channels - channels_in
+
+    def forward(self, x: Tensor) -> Tensor:
+        around = x
+        if self.stride != 1 or self.extra:
+            low = self.extra // 2
+            around = F.pad(x[:, :, :: self.stride, :: self.stride], (0, 0, 0, 0, low, self.extra - low))
+        inner = self.relu1(self.bn1(self.conv1(x)))
+        return self.relu2(self.bn2(self.conv2(inner)) + around)
+
+
+class ResNet(nn.Module):
+    """A 3×3 convolution, stages of blocks (channels doubled, sides halved), global average, linear.
+
+    x        (n, channels_in, h, w)
+    returns  (n, classes) logits
+    """
+
+    def __init__(self, *, channels_in: int, classes: int, width: int, blocks: tuple[int, ...]) -> None:
+        super().__init__()
+        self.conv1 = nn.Conv2d(channels_in, width, 3, padding=1, bias=False)
+        self.bn1 = nn.BatchNorm2d(width)
+        self.relu = nn.ReLU()
+        self.stages = len(blocks)
+        before = width
+        for i, count in enumerate(blocks):
+            channels = width * 2**i
+            stage = [BasicBlock(before, channels, stride=1 if i == 0 else 2)]
+            stage += [BasicBlock(channels, channels, stride=1) for _ in range(count - 1)]
+            self.add_module(f"layer{i + 1}", nn.Sequential(*stage))
+            before = channels
+        self.linear = nn.Linear(before, classes)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.relu(self.bn1(self.conv1(x)))
+        for i in range(self.stages):
+            x = self.get_submodule(f"layer{i + 1}")(x)
+        return self.linear(x.mean((2, 3)))
+
+
+def small_resnet(*, channels_in: int, classes: int, width: int, blocks: tuple[int, ...]) -> ResNet:
+    """A residual network of any size; `blocks` says how many blocks each stage has.
+
+    >>> sum(p.numel() for p in small_resnet(channels_in=1, classes=2, width=4, blocks=(1, 1)).parameters())
+    1366
+    """
+    if not blocks or min(blocks) < 1:
+        raise UsageError(f"`blocks` must name at least one block for every stage, got {blocks!r}")
+    for name, value in (("channels_in", channels_in), ("classes", classes), ("width", width)):
+        if value < 1:
+            raise UsageError(f"`{name}` must be at least 1, got {value}")
+    return ResNet(channels_in=channels_in, classes=classes, width=width, blocks=tuple(blocks))
+
+
+def cifar_resnet(*, size: int = 32, variant: str = "paper", depth: int) -> ResNet:
+    """ResNet-20, 32, 44 or 56 for x (n, 3, 32, 32), ten classes: 6·blocks + 2 layers of width 16, 32, 64.
+
+    There is one variant. Departure: logits are given, softmax is left to the loss. [he2016deep]
+    """
+    if depth not in (20, 32, 44, 56):
+        raise UsageError(f"`depth` must be 20, 32, 44 or 56, got {depth!r}")
+    if size != 32:
+        raise UsageError(f"`size` must be 32 for the CIFAR residual networks, got {size!r}")
+    if variant != "paper":
+        raise UsageError(f"`variant` must be 'paper' for the CIFAR residual networks, got {variant!r}")
+    return small_resnet(channels_in=3, classes=10, width=16, blocks=((depth - 2) // 6,) * 3)
+
+
+RESNET20 = Architecture("resnet20", partial(cifar_resnet, depth=20), layer="layer3", cite="he2016deep", version=1)
+RESNET32 = Architecture("resnet32", partial(cifar_resnet, depth=32), layer="layer3", cite="he2016deep", version=1)
+RESNET44 = Architecture("resnet44", partial(cifar_resnet, depth=44), layer="layer3", cite="he2016deep", version=1)
+RESNET56 = Architecture("resnet56", partial(cifar_resnet, depth=56), layer="layer3", cite="he2016deep", version=1)

@@ -1,0 +1,88 @@
+"""What a person sees while long work goes on: a bar on a terminal, plain lines elsewhere, or nothing."""
+
+import sys
+import time
+from dataclasses import dataclass, field
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+
+
+@dataclass
+class Silent:
+    """Says nothing but what must not be missed."""
+
+    def start(self, total: int, done: int) -> None:
+        pass
+
+    def step(self, name: str) -> None:
+        pass
+
+    def say(self, message: str) -> None:
+        sys.stderr.write(message + "\n")
+
+
+@dataclass
+class Lines:
+    """A line every few seconds: for logs and pipes."""
+
+    every: float = 10.0
+    total: int = 0
+    done: int = 0
+    begun: float = 0.0
+    spoken: float = 0.0
+
+    def start(self, total: int, done: int) -> None:
+        self.total, self.done, self.begun = total, done, time.monotonic()
+        if done:
+            self.say(f"{done} of {total} tasks were finished before")
+
+    def step(self, name: str) -> None:
+        self.done += 1
+        now = time.monotonic()
+        if now - self.spoken >= self.every or self.done == self.total:
+            self.spoken = now
+            self.say(f"{self.done}/{self.total} after {now - self.begun:.0f} s: {name}")
+
+    def say(self, message: str) -> None:
+        sys.stderr.write(message + "\n")
+        sys.stderr.flush()
+
+
+@dataclass
+class Bar:
+    """A bar with what was just computed and what is left."""
+
+    bar: Progress = field(
+        default_factory=lambda: Progress(
+            TextColumn("{task.description:<48.48}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            TextColumn("left"),
+            TimeRemainingColumn(),
+            console=Console(stderr=True),
+        )
+    )
+
+    def start(self, total: int, done: int) -> None:
+        self.bar.start()
+        self.bar.add_task("starting", total=total, completed=done)
+        if done:
+            self.say(f"{done} of {total} tasks were finished before")
+
+    def step(self, name: str) -> None:
+        task = self.bar.task_ids[-1]
+        self.bar.update(task, description=name, advance=1)
+        if self.bar.tasks[-1].finished:
+            self.bar.stop()
+
+    def say(self, message: str) -> None:
+        self.bar.console.print(message, style="dim", markup=False, highlight=False)

@@ -1,0 +1,176 @@
+"""The nouns. Frozen, without work: every room speaks in these and in tensors."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import torch
+from torch import Tensor
+
+Need = Literal["gradient", "module", "background", "fit", "generator", "layer", "truth"]
+Read = Literal["truth", "model", "x", "target", "total"]
+
+
+class UsageError(Exception):
+    """The user asked for something that cannot be: the message names the argument, the expectation and what came."""
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """Inputs, labels and the truth of what mattered.
+
+    x       (n, *shape) float
+    y       (n,) int
+    truth   (n, *map) bool, what could matter; None where nobody knows
+    splits  name -> indices (k,) into the n samples
+    facts   what a reader of the results must know about how the data were made
+    """
+
+    name: str
+    x: Tensor
+    y: Tensor
+    truth: Tensor | None
+    splits: Mapping[str, Tensor]
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """A network to train: `function(*, size, variant) -> module` whose forward gives logits (n, classes).
+
+    layer  dotted name of the module whose output Grad-CAM reads; None where there is no convolution
+    """
+
+    name: str
+    function: Callable[..., torch.nn.Module]
+    layer: str | None
+    cite: str
+    version: int
+
+
+@dataclass(frozen=True)
+class Method:
+    """An attribution method in one published setting.
+
+    `function(model, x, target, *, <needs>, **settings) -> tensor shaped like x`. Of `needs`, `gradient` and `module`
+    say what the model must allow; the others are passed as keywords of the same name: `background` (k, *shape)
+    reference inputs, `fit` (k, *shape) training inputs, `generator`, `layer` (dotted name of a module), `truth`
+    (the oracle alone).
+
+    promise   "complete": the map sums to f(x) - f(baseline of zeros); "conserve": it sums to f(x); None: no promise
+    """
+
+    name: str
+    function: Callable[..., Tensor]
+    needs: tuple[Need, ...]
+    random: bool
+    signed: bool
+    cite: str
+    version: int
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    promise: Literal["complete", "conserve"] | None = None
+    null: bool = False  # ignores the model: an end of every scale
+
+    def __call__(self, model: torch.nn.Module, x: Tensor, target: Tensor, **given: Any) -> Tensor:
+        """The map for each x, handing over exactly what is declared in `needs` from what is `given`."""
+        passed = {need: given[need] for need in self.needs if need not in ("gradient", "module")}
+        return self.function(model, x, target, **passed, **self.settings)
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A score: `function(attribution, *reads) -> (n,)`, nan where undefined.
+
+    reads   what it takes beside the attribution, in this order
+    better  which way is better
+    bounds  the least and the largest value it can take
+    """
+
+    name: str
+    function: Callable[..., Tensor]
+    reads: tuple[Read, ...]
+    better: Literal["higher", "lower"]
+    bounds: tuple[float, float]
+    cite: str
+    version: int
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What one finished task leaves: tidy rows, named tensors and small facts."""
+
+    rows: tuple[Mapping[str, Any], ...] = ()
+    tensors: Mapping[str, Tensor] = field(default_factory=dict)
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Task:
+    """One piece of work. `function(*cells of needs, **arguments) -> Cell`; arguments are plain JSON values.
+
+    name     what the progress line says
+    version  raised when the same arguments would give other numbers
+    needs    keys of the tasks whose cells it takes, in this order
+    """
+
+    key: str
+    name: str
+    function: Callable[..., Cell]
+    arguments: Mapping[str, Any]
+    needs: tuple[str, ...]
+    version: int = 1
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What the user chose beside the settings of a preset.
+
+    methods  names of the catalogue or `package.module:name`; empty: the preset's own
+    only     factor -> admitted values, compared without regard to case
+    data     folder or zip of the user's, where the suite can use one
+    """
+
+    methods: tuple[str, ...] = ()
+    only: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    data: str | None = None
+    device: str = "cpu"
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The work of a run: tasks in an order that respects their needs, and rows for those who could not meet."""
+
+    tasks: tuple[Task, ...]
+    skips: tuple[Mapping[str, Any], ...] = ()
+    facts: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Suite:
+    """A protocol of one paper.
+
+    presets   name -> settings, a frozen dataclass of the suite
+    plan      (settings, choice) -> Plan
+    factors   columns whose combinations make a panel of the report
+    exhibits  names of the figures its page shows
+    """
+
+    name: str
+    title: str
+    question: str
+    presets: Mapping[str, Any]
+    plan: Callable[[Any, Choice], Plan]
+    factors: tuple[str, ...]
+    metrics: Callable[[Any], tuple[Metric, ...]]
+    exhibits: tuple[str, ...]
+    cite: str
+
+
+@dataclass(frozen=True)
+class Artefact:
+    """A published table or figure that can be made again: `function(choice, execute) -> (table, words)`."""
+
+    name: str
+    title: str
+    function: Callable[..., Any]

@@ -1,0 +1,171 @@
+"""A run folder becomes `Results`; its tidy rows become the panels and samples that the tables speak of."""
+
+import difflib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from safetensors.numpy import load_file
+
+from forsooth.records import UsageError
+
+ABSENT = ("skipped", "below gate")  # did not take part; every other status but "ok" is a failure
+NO_MODEL = "none"  # what nulls carry as model: they belong to every panel of their dataset
+COLUMNS = (
+    *("part", "model", "model_seed", "method", "metric"),
+    *("sample", "value", "status", "message", "cell"),
+)
+DEFAULTS: Mapping[str, Any] = {
+    **{"preset": "", "seed": 0, "command": "", "started": "", "seconds": 0.0},
+    **{"settings": {}, "versions": {}, "hardware": {}, "levels": {}},
+    **{"exhibits": [], "pictures": [], "facts": [], "cells": []},
+}
+
+
+@dataclass(frozen=True)
+class Results:
+    """One finished run, read once.
+
+    run       run.json, with defaults for what it leaves out
+    rows      scores.parquet; factors are text ("8", "LIN")
+    timings   cell, seconds; empty where nobody took the time
+    pictures  name -> (*map) or (channels, *map)
+    """
+
+    folder: Path
+    run: Mapping[str, Any]
+    rows: pd.DataFrame
+    timings: pd.DataFrame
+    pictures: Mapping[str, NDArray[Any]]
+
+
+def read(run_dir: str | Path) -> Results:
+    """The run in the folder `run_dir`: run.json and scores.parquet; timings and pictures where there are any."""
+    folder = Path(run_dir)
+    for name in ("run.json", "scores.parquet"):
+        if not (folder / name).is_file():
+            raise UsageError(f"`run_dir` must hold run.json and scores.parquet, got {folder} without {name}")
+    run = DEFAULTS | json.loads((folder / "run.json").read_text(encoding="utf-8"))
+    rows = pd.read_parquet(folder / "scores.parquet")
+    _demand(folder / "run.json", needed=("suite", "title", "factors", "metrics", "methods"), given=run)
+    _demand(folder / "scores.parquet", needed=(*COLUMNS, *run["factors"]), given=rows.columns)
+    rows = rows.assign(**{factor: rows[factor].map(text) for factor in run["factors"]})
+    rows = rows.fillna({"message": "", "method": "", "metric": "", "model": "", "model_seed": -1, "sample": -1})
+    timings, pictures = folder / "timings.parquet", folder / "pictures.safetensors"
+    return Results(
+        folder=folder,
+        run=run,
+        rows=rows,
+        timings=pd.read_parquet(timings)
+        if timings.is_file()
+        else pd.DataFrame({"cell": pd.Series(dtype=str), "seconds": pd.Series(dtype=float)}),
+        pictures=load_file(pictures) if pictures.is_file() else {},
+    )
+
+
+def _demand(path: Path, *, needed: Iterable[str], given: Iterable[str]) -> None:
+    missing = [name for name in needed if name not in given]
+    if missing:
+        raise UsageError(f"{path} must hold {', '.join(missing)}; it has {', '.join(map(str, given)) or 'nothing'}")
+
+
+def text(value: Any) -> str:
+    """A value as people write it: 8.0 is "8", and what is missing is "".
+
+    >>> text(8.0), text("LIN"), text(0.575), text(None), text(4000002)
+    ('8', 'LIN', '0.575', '', '4000002')
+    """
+    if value is None or (isinstance(value, float) and np.isnan(value)):
+        return ""
+    return f"{value:.10g}" if isinstance(value, float) else str(value)
+
+
+def choose(argument: str, wanted: str, known: Iterable[str]) -> str:
+    """`wanted` if it is known; else an error that offers the nearest names."""
+    names = list(known)
+    if wanted not in names:
+        near = difflib.get_close_matches(wanted, names, n=3, cutoff=0.4) or names
+        raise UsageError(f"`{argument}` must be one of the run's, got {wanted!r}; nearest: {', '.join(near)}")
+    return wanted
+
+
+def levels(results: Results, factor: str) -> tuple[str, ...]:
+    """The values of a factor in the order of run.json's `levels`, or else as they come in the rows."""
+    seen = [level for level in results.rows[factor].unique() if level not in ("", NO_MODEL)]
+    order = [text(level) for level in results.run["levels"].get(factor, ())]
+    return tuple([level for level in order if level in seen] + [level for level in seen if level not in order])
+
+
+def in_order(results: Results, frame: pd.DataFrame) -> pd.DataFrame:
+    """`frame` sorted by its factor columns, in the order of their levels."""
+    factors = [factor for factor in results.run["factors"] if factor in frame]
+    places = {factor: {level: k for k, level in enumerate(levels(results, factor))} for factor in factors}
+    if not factors:
+        return frame
+    return frame.sort_values(factors, key=lambda column: column.map(places[column.name]), kind="stable")
+
+
+def took_part(results: Results, metric: str) -> pd.DataFrame:
+    """One row per panel, method, seed and sample of the per-sample score `metric`.
+
+    Columns: the factors, `method`, `model_seed`, `sample`, `value`, `status`, `message` and `failed`. A sample without
+    a score (zero map, error, not finite) has the worst value in the metric's bounds: an explanation that says nothing
+    earns nothing. Nulls stand in every panel of their dataset. An error of a whole cell (sample -1) is an error of
+    each sample.
+    """
+    record = results.run["metrics"][choose("metric", metric, results.run["metrics"])]
+    factors, rows = results.run["factors"], results.rows
+    rows = rows[rows["part"].eq("scores") & ~rows["status"].isin(ABSENT)]
+    whole = rows["metric"].eq("") & ~rows["status"].eq("ok")
+    rows = _on_all_samples(_in_all_panels(rows[rows["metric"].eq(metric) | whole], factors=factors), factors=factors)
+    rows = rows[[*factors, "method", "model_seed", "sample", "value", "status", "message"]]
+    value, ok = rows["value"].astype(float), rows["status"].eq("ok")
+    finite = np.isfinite(value)
+    failed = ~ok | ~finite
+    return rows.assign(
+        value=value.mask(failed, _worst(value[~failed], record)),
+        status=rows["status"].mask(ok & ~finite, "not finite"),
+        failed=failed,
+    )
+
+
+def _in_all_panels(rows: pd.DataFrame, *, factors: list[str]) -> pd.DataFrame:
+    """Rows of nulls, which know no model, once for each panel of their dataset."""
+    if "model" not in factors or rows["model"].eq(NO_MODEL).all():
+        return rows
+    modelled, nulls = rows[~rows["model"].eq(NO_MODEL)], rows[rows["model"].eq(NO_MODEL)]
+    panels, shared = modelled[factors].drop_duplicates(), [factor for factor in factors if factor != "model"]
+    nulls = nulls.drop(columns="model")
+    spread = nulls.merge(panels, on=shared) if shared else nulls.merge(panels, how="cross")
+    return pd.concat([modelled, spread], ignore_index=True)
+
+
+def _on_all_samples(rows: pd.DataFrame, *, factors: list[str]) -> pd.DataFrame:
+    """Failures of a whole cell (sample -1) once for each sample that others of the panel have."""
+    lost = rows["sample"].lt(0)
+    if not lost.any():
+        return rows
+    samples = rows.loc[~lost, [*factors, "sample"]].drop_duplicates()
+    spread = rows[lost].drop(columns="sample").merge(samples, on=factors, how="left").fillna({"sample": -1})
+    key = [*factors, "method", "model_seed", "sample"]
+    return pd.concat([rows[~lost], spread], ignore_index=True).drop_duplicates(key)
+
+
+def panel_names(results: Results, frame: pd.DataFrame) -> list[str]:
+    """A name for each row of `frame`, of the factors that vary in the run: "RIGID-CORR-CNN"."""
+    varied = [factor for factor in results.run["factors"] if factor in frame and len(levels(results, factor)) > 1]
+    return ["-".join(level for level in row if level) for row in frame[varied].itertuples(index=False)]
+
+
+def _worst(values: pd.Series, record: Mapping[str, Any]) -> float:
+    """The worst bound; of a metric without that bound, the worst value seen."""
+    higher = record["better"] == "higher"
+    bound = (record.get("bounds") or (None, None))[0 if higher else 1]
+    if bound is not None and np.isfinite(bound):
+        return float(bound)
+    return float(values.min() if higher else values.max())

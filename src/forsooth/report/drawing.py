@@ -1,0 +1,134 @@
+"""What the figures share: a figure with its words, colours that colour-blind readers can tell apart, a style."""
+
+import io
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import matplotlib
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.colors import to_hex, to_rgb
+from matplotlib.figure import Figure
+from PIL import Image
+
+from forsooth.report.aggregate import Results, levels
+from forsooth.report.medians import Medians
+
+Tables = Mapping[str, Medians]  # metric -> its medians, in order of display
+
+INK, MUTED, FAINT, LINE = "#1b1f24", "#66707c", "#eef0f3", "#d4d8de"
+NULL = "#9aa1ab"
+BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY = (
+    "#0072b2",
+    "#d55e00",
+    "#009e73",
+    "#b0578d",
+    "#e69f00",
+    "#56b4e9",
+)  # Okabe and Ito
+HUES = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY)
+MARKERS = ("o", "s", "^", "D", "v", "P")
+SHADES = ("#ffffff", "#f1f3f6", "#e1e5ea", "#d2d7de")
+STYLE: dict[Any, Any] = {
+    **{"font.family": "DejaVu Sans", "font.size": 8, "axes.titlesize": 9, "axes.titleweight": "bold"},
+    **{"text.color": INK, "axes.labelcolor": INK, "axes.edgecolor": LINE, "axes.linewidth": 0.8},
+    **{"xtick.color": MUTED, "ytick.color": INK, "xtick.major.size": 0, "ytick.major.size": 0},
+    **{"xtick.labelsize": 7.5, "ytick.labelsize": 8, "grid.color": LINE, "grid.linewidth": 0.6},
+    **{"axes.spines.top": False, "axes.spines.right": False, "figure.facecolor": "white"},
+    **{"svg.hashsalt": "forsooth", "axes.axisbelow": True},
+}
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A figure and its words.
+
+    name     of the files, e.g. `boxes_emd`
+    caption  what to see in it, in plain words
+    alt      what it shows, for those who cannot see it
+    """
+
+    name: str
+    title: str
+    caption: str
+    alt: str
+    figure: Figure
+
+
+def sheet(width: float, height: float) -> Figure:
+    """An empty figure in inches, with its own canvas: no global state."""
+    figure = Figure(figsize=(width, height))
+    FigureCanvasAgg(figure)
+    return figure
+
+
+def rendered(figure: Figure, kind: str) -> bytes:
+    """The figure as "png" or "svg", the same bytes at every call."""
+    buffer = io.BytesIO()
+    metadata = {"Date": None} if kind == "svg" else {"Software": None}
+    with matplotlib.rc_context(STYLE):
+        figure.savefig(buffer, format=kind, dpi=150, metadata=metadata)
+    return buffer.getvalue()
+
+
+def slim(png: bytes, *, width: int = 1440) -> bytes:
+    """A PNG for the page: no wider than that and of 256 colours, a fifth of the bytes."""
+    image = Image.open(io.BytesIO(png)).convert("RGB")
+    if image.width > width:
+        image = image.resize((width, round(image.height * width / image.width)), Image.Resampling.LANCZOS)
+    buffer = io.BytesIO()
+    image.quantize(256, method=Image.Quantize.MEDIANCUT).save(buffer, format="png", optimize=True)
+    return buffer.getvalue()
+
+
+def colours(methods: Sequence[str], null: Mapping[str, bool]) -> dict[str, str]:
+    """One colour per method, grey for nulls: six hues in three depths."""
+    own = [method for method in methods if not null.get(method, False)]
+    found = dict.fromkeys(methods, NULL)
+    for k, method in enumerate(own):
+        hue, depth = np.array(to_rgb(HUES[k % len(HUES)])), (k // len(HUES)) % 3
+        red, green, blue = (hue, hue * 0.62, 1 - (1 - hue) * 0.55)[depth]
+        found[method] = to_hex((red, green, blue))
+    return found
+
+
+def roles(results: Results) -> tuple[list[str], str | None, str | None]:
+    """Which factor is what: (those that split into figures, rows, shades); `model` gives the columns."""
+    factors = [factor for factor in results.run["factors"] if factor != "model"]
+    shade, row = [*reversed(factors), None, None][:2]
+    return factors[:-2], row, shade
+
+
+def outer_groups(results: Results, frame: pd.DataFrame) -> Iterator[tuple[list[str], pd.DataFrame]]:
+    """The rows of `frame` for each figure, with the words that tell the figure from the others ("size_8")."""
+    outer = roles(results)[0]
+    for key, group in frame.groupby(outer) if outer and len(frame) else [((), frame)] if len(frame) else []:
+        yield (
+            [f"{name}_{level}" for name, level in zip(outer, key, strict=True) if len(levels(results, name)) > 1],
+            group,
+        )
+
+
+def present(results: Results, factor: str | None, frame: pd.DataFrame) -> list[str]:
+    """The levels of `factor` that occur in `frame`, in order; one empty level where there is no such factor."""
+    return [level for level in levels(results, factor) if level in set(frame[factor])] if factor else [""]
+
+
+def note(
+    axis: Axes,
+    words: str,
+    at: tuple[float, float],
+    offset: tuple[float, float],
+    *,
+    align: str = "left",
+    weight: str = "normal",
+    size: float = 8,
+) -> None:
+    """Words at a place of the axes (0 to 1), moved by an offset in points."""
+    colour = INK if weight == "bold" else MUTED
+    axis.annotate(
+        words, at, offset, "axes fraction", "offset points", ha=align, color=colour, fontweight=weight, fontsize=size
+    )

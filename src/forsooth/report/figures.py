@@ -1,0 +1,27 @@
+"""All figures, by the name that a suite writes into `exhibits`. To add one, write a function and name it here."""
+
+from collections.abc import Callable, Mapping
+
+import matplotlib
+
+from forsooth.report.aggregate import Results, choose
+from forsooth.report.boxes import boxes
+from forsooth.report.charts import accuracy, accuracy_by_alpha, leaderboards
+from forsooth.report.drawing import STYLE, Drawing, Tables
+from forsooth.report.maps import examples, global_maps, strategies
+
+FIGURES: Mapping[str, Callable[[Results, Tables], tuple[Drawing, ...]]] = {
+    "leaderboard": leaderboards,
+    "accuracies": accuracy,
+    "boxes": boxes,
+    "examples": examples,
+    "globals": global_maps,
+    "accuracy_by_alpha": accuracy_by_alpha,
+    "strategies": strategies,
+}
+
+
+def draw(name: str, results: Results, tables: Tables) -> tuple[Drawing, ...]:
+    """The figures called `name` in `FIGURES`; none where the run has no data for them."""
+    with matplotlib.rc_context(STYLE):
+        return FIGURES[choose("exhibits", name, FIGURES)](results, tables)

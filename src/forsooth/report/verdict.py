@@ -1,0 +1,134 @@
+"""The findings of a run in plain words, computed from its rows."""
+
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+
+from forsooth.report.aggregate import Results, panel_names
+from forsooth.report.bootstrap import exceeds
+from forsooth.report.leaderboard import wins
+from forsooth.report.medians import Medians
+from forsooth.report.tables import number, share
+
+NOTABLE = 0.05  # share of lost samples from which a method is named
+
+
+def verdict(results: Results, tables: Mapping[str, Medians], boards: Mapping[str, pd.DataFrame]) -> tuple[str, ...]:
+    """A few sentences a stranger can read; by the first metric, with a word on the others.
+
+    "Clearly" means that the paired 95 % interval of the difference excludes 0.
+    """
+    if not tables:
+        return ("No map was scored, so there is nothing to rank.",)
+    first = next(iter(tables))
+    table, board = tables[first], boards[first]
+    if table.null.all():
+        return ("No method was scored, only nulls.", _gated(results))
+    said = (
+        _winner(first, board),
+        _others(boards),
+        _against_nulls(table),
+        _strongest_null(results, table),
+        _never(board),
+        _failing(board),
+        _gated(results),
+    )
+    return tuple(sentence for sentence in said if sentence)
+
+
+def _winner(metric: str, board: pd.DataFrame) -> str:
+    ranked = board[board["group"].ne("")]
+    if ranked.empty:
+        return ""
+    best, ties = ranked.iloc[0], ranked[ranked["group"].eq("A")]["method"].tolist()[1:]
+    nulls = int(ranked["null"].sum())
+    rivals = plural(len(ranked) - nulls, "method") + (f" and {plural(nulls, 'null')}" if nulls else "")
+    where = f"score {number(best['score'])}, 95 % interval {number(best['low'])} to {number(best['high'])}"
+    tied = f"; it cannot be told from {listed(ties)}" if ties else ""
+    null = ", which never looks at the model," if best["null"] else ""
+    return f"By {metric}, {best['method']}{null} comes first among {rivals} ({where}){tied}."
+
+
+def _others(boards: Mapping[str, pd.DataFrame]) -> str:
+    """Who leads by the other metrics."""
+    leads: dict[str, list[str]] = {}
+    for metric, board in boards.items():
+        for leader in board["method"][board["group"].ne("")][:1]:
+            leads.setdefault(leader, []).append(metric)
+    if not leads:
+        return ""
+    (_, own), *others = leads.items()
+    also = [f"It also comes first by {listed(own[1:])}."] if own[1:] else []
+    return " ".join([*also, *(f"By {listed(metrics)}, {leader} comes first." for leader, metrics in others)])
+
+
+def _against_nulls(table: Medians) -> str:
+    nulls = [name for name, null, rival in zip(table.methods, table.null, table.rival, strict=True) if null and rival]
+    if not nulls or table.null.all():
+        return ""
+    won = int(wins(table).any(axis=1).sum())
+    total = len(table.panels)
+    return (
+        f"In {won} of {total} panels at least one method is clearly better than every map that never looks at the "
+        f"model ({listed(nulls)}); in {total - won} none is."
+    )
+
+
+def _strongest_null(results: Results, table: Medians) -> str:
+    """The null and the panel in which it beats the most methods."""
+    nulls, methods = np.flatnonzero(table.null & table.rival), np.flatnonzero(~table.null)
+    if not len(nulls) or not len(methods):
+        return ""
+    losing = [exceeds(table.sign * (table.draws[:, [null]] - table.draws[:, methods])) for null in nulls]
+    beaten = np.stack(losing).sum(axis=2)  # (nulls, panels)
+    null, panel = np.unravel_index(beaten.argmax(), beaten.shape)
+    if beaten.max() == 0:
+        return "No such map clearly beats a method in any panel."
+    there = np.isfinite(table.value[panel, methods]).sum()
+    where = panel_names(results, table.panels.iloc[[panel]])[0]
+    inside = f" in {where}" if where else ""
+    return f"At worst, {table.methods[nulls[null]]} clearly beats {beaten.max()} of {there} methods{inside}."
+
+
+def _never(board: pd.DataFrame) -> str:
+    methods = board[~board["null"]]
+    losers = methods[methods["wins"].eq(0)]["method"].tolist()
+    if not losers or not board["null"].any():
+        return ""
+    return f"{len(losers)} of {len(methods)} methods are clearly better than all these in no panel: {listed(losers)}."
+
+
+def _failing(board: pd.DataFrame) -> str:
+    lost = board[board["failed"].ge(NOTABLE)].sort_values("failed", ascending=False)
+    said = [f"{line.method} on {share(line.failed)}" for line in lost.itertuples()]
+    return f"No usable map, and so the worst possible score: {listed(said)} of samples." if said else ""
+
+
+def _gated(results: Results) -> str:
+    training = results.rows[results.rows["part"].eq("training") & results.rows["metric"].eq("accuracy")]
+    gated = int(training["status"].eq("below gate").sum())
+    if not gated:
+        return ""
+    were = "was" if gated == 1 else "were"
+    return f"{gated} of {len(training)} trained models fell below the accuracy gate and {were} not explained."
+
+
+def plural(count: int, noun: str) -> str:
+    """
+    >>> plural(1, "null"), plural(2, "null")
+    ('1 null', '2 nulls')
+    """
+    return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
+def listed(names: list[str], *, most: int = 8) -> str:
+    """Names in a sentence.
+
+    >>> listed(["a"]), listed(["a", "b", "c"]), listed(["a", "b", "c"], most=2)
+    ('a', 'a, b and c', 'a, b and 1 other')
+    """
+    if len(names) > most:
+        rest = len(names) - most
+        names = [*names[:most], plural(rest, "other")]
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)

@@ -1,0 +1,126 @@
+"""A run's folder: the files joined from its cells, and the object that reads them."""
+
+import dataclasses
+import importlib.metadata
+import json
+import os
+import platform
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import safetensors.torch
+import torch
+
+from forsooth import names, plugins, report, store
+from forsooth.attributions import METHODS
+from forsooth.records import Plan, UsageError
+
+COLUMNS = (
+    ("suite", pa.string()),
+    ("part", pa.string()),
+    ("dataset", pa.string()),
+    ("model", pa.string()),
+    ("model_seed", pa.int64()),
+    ("method", pa.string()),
+    ("metric", pa.string()),
+    ("sample", pa.int64()),
+    ("value", pa.float64()),
+    ("status", pa.string()),
+    ("message", pa.string()),
+    ("cell", pa.string()),
+)
+PACKAGES = ("forsooth", "torch", "captum", "POT", "numpy", "scipy", "scikit-learn", "pandas", "pyarrow")
+
+
+@dataclasses.dataclass(frozen=True)
+class Run:
+    """A finished run in its folder."""
+
+    folder: Path
+
+    @property
+    def rows(self) -> pd.DataFrame:
+        """One row per sample and metric, with the seconds its cell took."""
+        if not (self.folder / "run.json").is_file():
+            raise UsageError(f"`run` must be the folder of a finished run, got {self.folder} without run.json")
+        rows = pd.read_parquet(self.folder / "scores.parquet")
+        return rows.merge(pd.read_parquet(self.folder / "timings.parquet"), on="cell", how="left")
+
+    def leaderboard(self, metric: str | None = None, *, by: str | None = None) -> pd.DataFrame:
+        """Methods by score with intervals, ranks and tie groups; `by` one factor gives a board for each value."""
+        results = report.read(self.folder)
+        name = metric or next(iter(results.run["metrics"]))
+        if name not in results.run["metrics"]:
+            raise names.unknown(name, results.run["metrics"], argument="metric")
+        return report.leaderboard(results, name, by=by)
+
+    def report(self) -> Path:
+        """Write the page anew and return its path."""
+        return report.write_page([self.folder])
+
+
+def assemble(folder: Path, plan: Plan, cells: store.Store, about: dict[str, Any]) -> None:
+    """Join the cells into the files of the run. Nothing here depends on when or where a cell was made."""
+    tables, timings, pictures, index = [_table(plan.skips, "")], [], {}, []
+    for task in plan.tasks:
+        meta = cells.meta(task.key)
+        timings.append({"cell": task.key, "task": task.name, "seconds": meta["seconds"]})
+        rows = cells.rows(task.key)
+        if rows is not None:
+            tables.append(_table(rows.to_pylist(), task.key))
+        if meta["facts"].get("pictures"):
+            tensors = cells.read(task.key).tensors
+            for picture in meta["facts"]["pictures"]:
+                name = f"{task.key}/{picture['tensor']}"
+                pictures[name] = tensors[picture["tensor"]]
+                index.append({**picture, "tensor": name})
+    rows = pa.concat_tables([t for t in tables if t.num_rows], promote_options="default")
+    store.replace(folder / "scores.parquet", _parquet(rows))
+    store.replace(folder / "timings.parquet", _parquet(pa.Table.from_pylist(timings)))
+    store.replace(folder / "pictures.safetensors", safetensors.torch.save(pictures))
+    about = {
+        **about,
+        "methods": _methods(set(rows.column("method").to_pylist()) - {""}),
+        "versions": {name: importlib.metadata.version(name) for name in PACKAGES},
+        "hardware": {
+            "machine": platform.machine(),
+            "processors": os.cpu_count(),
+            "system": platform.system(),
+            "python": platform.python_version(),
+            "accelerator": torch.cuda.get_device_name() if torch.cuda.is_available() else None,
+        },
+        "pictures": index,
+        "cells": [task.key for task in plan.tasks],
+    }
+    store.replace(folder / "run.json", json.dumps(about, indent=1).encode())
+
+
+def _methods(names: set[str]) -> dict[str, dict[str, Any]]:
+    kept = [m for m in METHODS if m.name in names]
+    kept += [plugins.method(name, METHODS) for name in sorted(names) if ":" in name]
+    fields = ("null", "cite", "promise", "signed", "random", "version")
+    return {m.name: {**{f: getattr(m, f) for f in fields}, "settings": dict(m.settings)} for m in kept}
+
+
+def _table(rows: Iterable[Mapping[str, Any]], key: str) -> pa.Table:
+    """Rows with all columns of the schema; factor columns follow in alphabetical order."""
+    rows = [{"message": "", "status": "ok", **row, "cell": key} for row in rows]
+    factors = sorted({name for row in rows for name in row} - {name for name, _ in COLUMNS})
+    kinds = {name: _kind([row.get(name) for row in rows]) for name in factors}
+    return pa.Table.from_pylist(rows, schema=pa.schema([*COLUMNS, *kinds.items()]))
+
+
+def _kind(values: list[Any]) -> pa.DataType:
+    if all(isinstance(v, int) for v in values):
+        return pa.int64()
+    return pa.float64() if all(isinstance(v, int | float) or v is None for v in values) else pa.string()
+
+
+def _parquet(table: pa.Table) -> bytes:
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink)
+    return sink.getvalue().to_pybytes()

@@ -1,0 +1,70 @@
+"""A preset's settings with some fields changed, by a script or by words on the command line."""
+
+import dataclasses
+import types
+import typing
+from collections.abc import Mapping
+from typing import Any
+
+from forsooth import names
+from forsooth.records import Suite, UsageError
+
+
+def configured(suite: Suite, preset: str, changes: Mapping[str, Any]) -> Any:
+    """The preset's settings with some fields changed."""
+    if preset not in suite.presets:
+        raise names.unknown(preset, suite.presets, argument="preset")
+    return changed(suite.presets[preset], changes)
+
+
+def changed(settings: Any, changes: Mapping[str, Any]) -> Any:
+    """A frozen record with some fields changed; records inside it are searched for the field's name."""
+    for name, value in changes.items():
+        if name not in _fields(settings):
+            raise names.unknown(name, _fields(settings), argument="set")
+        settings = _replaced(settings, name, value)
+    return settings
+
+
+def _fields(record: Any) -> dict[str, Any]:
+    """Field names of a record and of the records inside it."""
+    found: dict[str, Any] = {}
+    for field in dataclasses.fields(record):
+        value = getattr(record, field.name)
+        found |= _fields(value) if dataclasses.is_dataclass(value) else {field.name: value}
+    return found
+
+
+def _replaced(record: Any, name: str, value: Any) -> Any:
+    hints = typing.get_type_hints(type(record))
+    if name in hints:
+        return dataclasses.replace(record, **{name: _parsed(name, value, hints[name])})
+    for field in dataclasses.fields(record):
+        inner = getattr(record, field.name)
+        if dataclasses.is_dataclass(inner) and name in _fields(inner):
+            return dataclasses.replace(record, **{field.name: _replaced(inner, name, value)})
+    return record
+
+
+def _parsed(name: str, value: Any, hint: Any) -> Any:
+    """The value as the field's type; text from the command line is read, other values are only checked."""
+    origin, options = typing.get_origin(hint), typing.get_args(hint)
+    if origin is typing.Literal:
+        if value in options:
+            return value
+        raise names.unknown(str(value), map(str, options), argument=name)
+    if origin in (types.UnionType, typing.Union):
+        if value is None or str(value).lower() == "none":
+            return None
+        return _parsed(name, value, next(o for o in options if o is not type(None)))
+    if origin is tuple:
+        parts = [part for part in value.split(",") if part] if isinstance(value, str) else value
+        return tuple(_parsed(name, part, options[0]) for part in parts)
+    if hint is bool:
+        if str(value).lower() not in ("true", "false"):
+            raise UsageError(f"`{name}` must be true or false, got {value!r}")
+        return str(value).lower() == "true"
+    try:
+        return hint(value)
+    except (TypeError, ValueError) as error:
+        raise UsageError(f"`{name}` must be {hint.__name__}, got {value!r}") from error

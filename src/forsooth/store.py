@@ -1,0 +1,141 @@
+"""Finished work on disk. A cell is a folder that appears whole or not at all, and says by checksum if it was damaged."""
+
+import errno
+import hashlib
+import json
+import os
+import secrets
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import safetensors.torch
+
+from forsooth.records import Cell, UsageError
+
+ROWS, TENSORS, META = "rows.parquet", "tensors.safetensors", "meta.json"
+
+
+class DamagedCell(Exception):
+    """A cell whose files are not what was written."""
+
+
+@dataclass(frozen=True)
+class Store:
+    """Cells by key under `root/cells`; `root/damaged` holds what was set aside."""
+
+    root: Path
+
+    def path(self, key: str) -> Path:
+        return self.root / "cells" / key[:2] / key
+
+    def has(self, key: str) -> bool:
+        return self.path(key).is_dir()
+
+    def write(self, key: str, cell: Cell, *, about: dict[str, Any]) -> None:
+        """Write beside and rename into place, so that a reader never sees half a cell."""
+        beside = self.root / "unfinished" / f"{key}.{secrets.token_hex(4)}"
+        try:
+            beside.mkdir(parents=True)
+            if cell.rows:
+                pq.write_table(pa.Table.from_pylist(list(cell.rows)), beside / ROWS)
+            if cell.tensors:
+                tensors = {name: t.detach().cpu().contiguous() for name, t in cell.tensors.items()}
+                safetensors.torch.save_file(tensors, beside / TENSORS)
+            sums = {file.name: _digest(file) for file in sorted(beside.iterdir())}
+            body = {"facts": dict(cell.facts), "files": sums, **about}
+            (beside / META).write_text(json.dumps({"sum": _sum(body), **body}, indent=1, allow_nan=False))
+            self.path(key).parent.mkdir(parents=True, exist_ok=True)
+            beside.rename(self.path(key))
+        except OSError as error:
+            shutil.rmtree(beside, ignore_errors=True)
+            if error.errno in (errno.ENOTEMPTY, errno.EEXIST) and self.has(key):
+                return  # another process finished the same cell first
+            raise unwritable(self.root, error) from error
+
+    def meta(self, key: str) -> dict[str, Any]:
+        """The cell's meta.json, checked against its own sum."""
+        try:
+            meta = json.loads((self.path(key) / META).read_text())
+            body = {name: value for name, value in meta.items() if name != "sum"}
+            intact = meta["sum"] == _sum(body)
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise DamagedCell(f"cell {key}: {META} cannot be read ({error})") from error
+        if not intact:
+            raise DamagedCell(f"cell {key}: {META} was changed")
+        return body
+
+    def verify(self, key: str) -> dict[str, Any]:
+        """The cell's meta.json, after checking every file against its checksum."""
+        meta = self.meta(key)
+        for name, digest in meta["files"].items():
+            file = self.path(key) / name
+            if not file.is_file() or _digest(file) != digest:
+                raise DamagedCell(f"cell {key}: {name} is missing or was changed")
+        return meta
+
+    def read(self, key: str) -> Cell:
+        meta, path = self.verify(key), self.path(key)
+        files = meta["files"]
+        rows = tuple(pq.read_table(path / ROWS).to_pylist()) if ROWS in files else ()
+        tensors = safetensors.torch.load_file(path / TENSORS) if TENSORS in files else {}
+        return Cell(rows=rows, tensors=tensors, facts=meta["facts"])
+
+    def rows(self, key: str) -> pa.Table | None:
+        file = self.path(key) / ROWS
+        return pq.read_table(file) if file.is_file() else None
+
+    def set_aside(self, key: str) -> Path:
+        """Move a damaged or outdated cell out of the way; nothing is deleted."""
+        aside = self.root / "damaged" / f"{key}.{secrets.token_hex(4)}"
+        aside.parent.mkdir(parents=True, exist_ok=True)
+        self.path(key).rename(aside)
+        return aside
+
+    def remove(self, key: str) -> None:
+        shutil.rmtree(self.path(key))
+
+
+def writable(folder: Path, argument: str) -> Path:
+    """The folder, made if need be, after trying that a file can be written there."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        probe = folder / f".probe-{secrets.token_hex(4)}"
+        probe.write_text("forsooth")
+        probe.unlink()
+    except OSError as error:
+        raise UsageError(
+            f"`{argument}` must be a folder that can be written, got {folder}: {os.strerror(error.errno or 0)}"
+        ) from error
+    return folder
+
+
+def unwritable(folder: Path, error: OSError) -> UsageError:
+    reason = os.strerror(error.errno or 0)
+    return UsageError(
+        f"cannot write to {folder}: {reason}. What was finished before is kept; "
+        "make room or choose another folder, and the same command goes on from there."
+    )
+
+
+def replace(path: Path, content: bytes) -> None:
+    """Write a file so that it is either the old one or the new one, never half."""
+    beside = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    try:
+        beside.write_bytes(content)
+        beside.replace(path)
+    except OSError as error:
+        beside.unlink(missing_ok=True)
+        raise unwritable(path.parent, error) from error
+
+
+def _digest(file: Path) -> str:
+    with file.open("rb") as opened:
+        return hashlib.file_digest(opened, "sha256").hexdigest()
+
+
+def _sum(body: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()

@@ -1,0 +1,104 @@
+"""What every suite does with a method: ask it for maps, note what went wrong, score what came."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from forsooth import chunks, plugins, seeds
+from forsooth.attributions import METHODS
+from forsooth.records import Cell, Method, Metric
+
+VALUES_AT_ONCE = 2**20  # input values handed to a method at once: 256 images of 64×64
+
+
+@dataclass(frozen=True)
+class Question:
+    """What a method is asked: the model, the inputs and all that a method may declare to need.
+
+    x (n, *shape), target (n,), background (k, *shape), fit (m, *shape), truth (n, *map); layer a dotted name
+    """
+
+    model: nn.Module
+    x: Tensor
+    target: Tensor
+    background: Tensor
+    fit: Tensor
+    truth: Tensor
+    layer: str | None
+    seed: int
+
+
+def attribute(name: str, question: Question) -> Cell:
+    """The maps of one method, or why there are none. The run goes on whatever a method does."""
+    method = plugins.method(name, METHODS)
+    try:
+        with lent_randomness(seeds.derive(question.seed, name)):
+            maps = _maps(method, question)
+    except Exception as error:  # a user's method may raise anything; it becomes a row, and is tried again next time
+        return Cell(facts={"failed": True, "status": "error", "message": f"{type(error).__name__}: {error}"[:500]})
+    if not isinstance(maps, Tensor) or maps.shape != question.x.shape:
+        came = tuple(maps.shape) if isinstance(maps, Tensor) else type(maps).__name__
+        message = f"the map must have the shape of x {tuple(question.x.shape)}, got {came}"
+        return Cell(facts={"failed": True, "status": "wrong shape", "message": message})
+    tensors = {"maps": maps.detach().float().cpu()}
+    if method.promise:
+        tensors["promised"] = _promised(method, question).cpu()
+    return Cell(tensors=tensors, facts={"status": "ok", "message": ""})
+
+
+def _maps(method: Method, question: Question) -> Tensor:
+    """Maps in slices that fit the memory. Every slice gets the same draws, so slicing changes no number."""
+    given = {"background": question.background, "fit": question.fit, "layer": question.layer}
+
+    def ask(x: Tensor, target: Tensor, truth: Tensor) -> Tensor:
+        drawn = seeds.generator(question.seed, method.name)
+        return method(question.model, x, target, **given, truth=truth, generator=drawn)
+
+    # A null draws for each image anew, so it sees all images at once; so does a user's method, which may fit on them.
+    whole = method.null or ":" in method.name or "fit" in method.needs
+    size = len(question.x) if whole else max(1, VALUES_AT_ONCE // question.x[0].numel())
+    return chunks.over(ask, question.x, question.target, question.truth, size=max(1, size))
+
+
+@torch.no_grad()
+def _promised(method: Method, question: Question) -> Tensor:
+    """What the map promises to sum to: f(x), less f(0) for a method that explains a difference. (n,)"""
+    rows = torch.arange(len(question.x), device=question.x.device)
+    total = question.model(question.x)[rows, question.target]
+    if method.promise == "complete":
+        total = total - question.model(torch.zeros_like(question.x[:1]))[0, question.target]
+    return total
+
+
+def score(
+    maps: Tensor, reads: Mapping[str, Tensor], metrics: Sequence[Metric], samples: Sequence[int]
+) -> list[dict[str, Any]]:
+    """One row per sample and metric; a map that says nothing or is not finite is a row with that status.
+
+    maps     (n, *map), channels already reduced
+    reads    what metrics read beside the map, by name
+    samples  (n,) the samples' numbers
+    """
+    flat = maps.flatten(1)
+    finite, zero = flat.isfinite().all(1), (flat == 0).all(1)
+    status = ["not finite" if not f else "zero map" if z else "ok" for f, z in zip(finite, zero, strict=True)]
+    rows = []
+    for metric in metrics:
+        values = metric.function(maps, *(reads[name] for name in metric.reads)).tolist()
+        for sample, value, state in zip(samples, values, status, strict=True):
+            undefined = "undefined" if state == "ok" and value != value else state
+            rows.append({"metric": metric.name, "sample": int(sample), "value": value, "status": undefined})
+    return rows
+
+
+@contextmanager
+def lent_randomness(seed: int) -> Iterator[None]:
+    """A seeded global generator for code that draws from it (dropout, users' methods), and the old one back after."""
+    devices = [torch.cuda.current_device()] if torch.cuda.is_available() else []
+    with torch.random.fork_rng(devices=devices):
+        torch.manual_seed(seed)
+        yield

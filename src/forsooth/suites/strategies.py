@@ -1,0 +1,69 @@
+"""Fig. B3: what the scores say of explanations one can name: all of the truth, a part of it, its outline."""
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from forsooth.datasets.settings import Setting
+from forsooth.datasets.tetromino import tetromino
+from forsooth.names import find
+from forsooth.records import Cell
+from forsooth.scores import METRICS
+from forsooth.suites import explain
+
+
+def strategies(truth: Tensor) -> dict[str, Tensor]:
+    """Maps one can name, for the pieces T (upper left) and L (lower right).
+
+    truth    (side, side) bool
+    returns  name -> (side, side)
+    """
+    upper = truth.clone()
+    upper[len(truth) // 2 :] = False  # T lies in the upper half, L in the lower
+    pieces = (upper, truth & ~upper)
+    grown = F.max_pool2d(truth[None, None].float(), 3, stride=1, padding=1)[0, 0].bool()
+    maps = {
+        "truth": truth,
+        "half of each piece": sum(_first(piece, int(piece.sum()) // 2) for piece in pieces),
+        "one pixel of each piece": sum(_first(piece, 1) for piece in pieces),
+        "outline": grown & ~truth,
+        "one piece only": upper,
+        "whole image": torch.ones_like(truth),
+    }
+    return {name: made.float() for name, made in maps.items()}
+
+
+def _first(piece: Tensor, count: int) -> Tensor:
+    """The first `count` pixels of a piece, row by row. (side, side)"""
+    kept = torch.zeros_like(piece, dtype=torch.float32)
+    kept.view(-1)[piece.view(-1).nonzero()[:count]] = 1
+    return kept
+
+
+def compare(*, size: int, metrics: list[str]) -> Cell:
+    """Scores of the named strategies on the fixed truth of LIN, MULT and XOR."""
+    dataset = tetromino(Setting("LIN", "WHITE", size=size, n=100), seed=0)
+    assert dataset.truth is not None
+    truth = dataset.truth[0]
+    made = strategies(truth)
+    shared = {
+        "suite": "xaitris",
+        "part": "strategies",
+        "dataset": "tetromino",
+        "model": "none",
+        "model_seed": -1,
+        "size": size,
+        "scenario": "LIN",
+        "background": "none",
+        "alpha": None,
+    }
+    reads = {"truth": truth.expand(len(made), -1, -1)}
+    judged = [find(name, METRICS, argument="metrics") for name in metrics]
+    rows = explain.score(torch.stack(list(made.values())), reads, judged, range(len(made)))
+    names = list(made)
+    pictures = [{**shared, "method": name, "tensor": name, "kind": "strategy"} for name in names]
+    return Cell(
+        rows=tuple({**shared, **row, "method": names[row["sample"]]} for row in rows),
+        tensors=made,
+        facts={"pictures": pictures},
+    )

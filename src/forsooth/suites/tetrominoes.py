@@ -1,0 +1,196 @@
+"""The tasks of XAI-TRIS: train a network, make maps, score them. Arguments are plain values; results are cells."""
+
+import functools
+import json
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from forsooth import seeds
+from forsooth.datasets import folders
+from forsooth.datasets.settings import Setting, Variant
+from forsooth.datasets.tetromino import tetromino
+from forsooth.models import MODELS, recipes, train
+from forsooth.names import find
+from forsooth.records import Cell, Dataset
+from forsooth.scores import METRICS
+from forsooth.suites import explain
+
+BACKGROUND_IMAGES, FIT_IMAGES = 100, 2_000  # training images given to methods as references, and to fit patterns on
+
+
+def data(panel: dict[str, Any]) -> Dataset:
+    """The panel's dataset, made again from its recipe; the last two are kept, since tasks come in their order."""
+    return _data(json.dumps(panel, sort_keys=True))
+
+
+@functools.lru_cache(maxsize=2)
+def _data(text: str) -> Dataset:
+    panel = json.loads(text)
+    setting = Setting(**{**panel["setting"], "variant": Variant(**panel["setting"]["variant"])})
+    path = panel["photos"] and panel["photos"]["path"]
+    photos = folders.photographs(path, side=folders.photo_side(setting.size)) if path else None
+    return tetromino(setting, seed=panel["seed"], photos=photos)
+
+
+def factors(panel: dict[str, Any]) -> dict[str, Any]:
+    setting = panel["setting"]
+    return {name: setting[name] for name in ("size", "scenario", "background", "alpha")}
+
+
+def title(panel: dict[str, Any]) -> str:
+    setting = panel["setting"]
+    return f"{setting['scenario']}-{setting['background']} {setting['size']}×{setting['size']}"
+
+
+def train_network(
+    *, panel: dict[str, Any], net: dict[str, Any], model_seed: int, seed: int, device: str, part: str
+) -> Cell:
+    """One training. The cell holds the weights and which test images the network gets right."""
+    dataset, setting = data(panel), panel["setting"]
+    recipe = recipes.recipe(net["recipe"], size=setting["size"], scenario=setting["scenario"])
+    trained = train.fit(lambda: _untrained(net, setting["size"]), dataset, recipe, seed=seed, device=device)
+    correct = _correct(trained.module, dataset, device)
+    row = {
+        **factors(panel),
+        "suite": "xaitris",
+        "part": part,
+        "dataset": "tetromino",
+        "model": net["name"],
+        "model_seed": model_seed,
+        "method": "",
+        "metric": "accuracy",
+        "sample": -1,
+        "value": trained.test_accuracy,
+        "status": "ok" if trained.passed else "below gate",
+        "message": "" if trained.passed else f"accuracy below {recipe.gate:.0%}: not explained",
+    }
+    facts = {
+        "passed": trained.passed,
+        "epochs": trained.epochs,
+        "restarts": trained.restarts,
+        "net": net,
+        "train_mode": recipe.evaluate_in_train_mode,
+    }
+    weights = {} if part == "sweep" else {f"net.{k}": v for k, v in trained.module.state_dict().items()}
+    return Cell(rows=(row,), tensors={**weights, "correct": correct}, facts=facts)
+
+
+def show(*trained: Cell, panel: dict[str, Any]) -> Cell:
+    """The image whose maps are shown, and its truth."""
+    dataset, chosen = data(panel), _selected(trained, data(panel), samples=1)
+    if not len(chosen):
+        return Cell()
+    i = int(chosen[0])
+    assert dataset.truth is not None
+    shared = {**factors(panel), "model": "none", "method": "", "label": int(dataset.y[i])}
+    pictures = [{**shared, "tensor": kind, "kind": kind} for kind in ("input", "truth")]
+    tensors = {"input": dataset.x[i].sum(0), "truth": dataset.truth[i].float()}
+    return Cell(tensors=tensors, facts={"pictures": pictures})
+
+
+def attribute(
+    *trained: Cell,
+    panel: dict[str, Any],
+    index: int,
+    method: str,
+    version: int,
+    code: str,
+    samples: int | None,
+    output: str,
+    seed: int,
+    device: str,
+) -> Cell:
+    """The maps of one method for one network (index -1: a method that ignores it) over the test images all get right.
+
+    `version` and `code` are here to change the key when the method changes.
+    """
+    dataset = data(panel)
+    if index >= 0 and not trained[index].facts["passed"]:
+        return Cell(facts={"status": "below gate", "message": "the network is below its gate: not explained"})
+    chosen = _selected(trained, dataset, samples)
+    if not len(chosen):
+        return Cell(facts={"status": "no sample", "message": "no test image is predicted correctly by every network"})
+    model, layer = _model(trained[index], panel, output, device) if index >= 0 else (nn.Identity(), None)
+    references = dataset.x[dataset.splits["train"][:FIT_IMAGES]].to(device)
+    assert dataset.truth is not None
+    question = explain.Question(
+        model=model,
+        x=dataset.x[chosen].to(device),
+        target=dataset.y[chosen].to(device),
+        background=references[:BACKGROUND_IMAGES],
+        fit=references,
+        truth=dataset.truth[chosen].to(device),
+        layer=layer,
+        seed=seed,
+    )
+    cell = explain.attribute(method, question)
+    return Cell(tensors={**cell.tensors, "samples": chosen}, facts=cell.facts)
+
+
+def score(made: Cell, *, panel: dict[str, Any], about: dict[str, Any], method: str, metrics: dict[str, int]) -> Cell:
+    """Rows of every metric for the maps of one cell, and the maps that the page shows."""
+    shared = {**about, "suite": "xaitris", "part": "scores", "dataset": "tetromino", "method": method}
+    told = {"status": made.facts["status"], "message": made.facts["message"]}
+    if "maps" not in made.tensors:
+        samples = made.tensors["samples"].tolist() if "samples" in made.tensors else [-1]
+        rows = [
+            {**shared, **told, "metric": name, "sample": sample, "value": float("nan")}
+            for name in metrics
+            for sample in samples
+        ]
+        return Cell(rows=tuple(rows), facts={"failed": True} if made.facts.get("failed") else {})
+    dataset, chosen, maps = data(panel), made.tensors["samples"], made.tensors["maps"]
+    assert dataset.truth is not None
+    flat = maps.abs().sum(1)  # the papers score |s|; one channel here, so the sum changes nothing
+    judged = [find(name, METRICS, argument="metrics") for name in metrics]
+    rows = explain.score(flat, {"truth": dataset.truth[chosen]}, judged, chosen.tolist())
+    if "promised" in made.tensors:
+        gap = find("gap", METRICS, argument="metrics").function(maps, made.tensors["promised"])
+        rows += [
+            {"metric": "gap", "sample": s, "value": v, "status": "ok"}
+            for s, v in zip(chosen.tolist(), gap.tolist(), strict=True)
+        ]
+    pictures = [{**about, "method": method, "tensor": "example", "kind": "example", "label": int(dataset.y[chosen[0]])}]
+    if about["scenario"] != "RIGID":  # nothing stays in its place there, so a mean map shows nothing
+        pictures.append({**about, "method": method, "tensor": "global", "kind": "global"})
+    return Cell(
+        rows=tuple({**shared, **row} for row in rows),
+        tensors={"example": flat[0], "global": flat.mean(0)},
+        facts={"pictures": pictures},
+    )
+
+
+def _untrained(net: dict[str, Any], size: int) -> nn.Module:
+    return find(net["name"], MODELS, argument="models").function(size=size, variant=net["variant"])
+
+
+def _model(cell: Cell, panel: dict[str, Any], output: str, device: str) -> tuple[nn.Module, str | None]:
+    """The trained network as it is explained, and the name of its last convolution."""
+    net = cell.facts["net"]
+    module = _untrained(net, panel["setting"]["size"])
+    module.load_state_dict({name[4:]: value for name, value in cell.tensors.items() if name.startswith("net.")})
+    module.train(cell.facts["train_mode"]).requires_grad_(False).to(device)
+    layer = find(net["name"], MODELS, argument="models").layer
+    if output == "logits":
+        return module, layer
+    whole = nn.Sequential(module, nn.Softmax(1))
+    return whole.train(cell.facts["train_mode"]), None if layer is None else f"0.{layer}"
+
+
+@torch.no_grad()
+def _correct(module: nn.Module, dataset: Dataset, device: str) -> Tensor:
+    """Which images of the test split the network predicts correctly. (k,) bool"""
+    test = dataset.splits["test"]
+    with explain.lent_randomness(seeds.derive(0, "dropout")):
+        predicted = torch.cat([module(dataset.x[part].to(device)).argmax(1).cpu() for part in test.split(512)])
+    return predicted == dataset.y[test]
+
+
+def _selected(trained: tuple[Cell, ...], dataset: Dataset, samples: int | None) -> Tensor:
+    """Indices of test images that every network above its gate predicts correctly, at most `samples`. (k,)"""
+    gated = [cell.tensors["correct"] for cell in trained if cell.facts["passed"]]
+    if not gated:
+        return torch.empty(0, dtype=torch.int64)
+    return dataset.splits["test"][torch.stack(gated).all(0)][:samples]

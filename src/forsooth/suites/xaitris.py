@@ -1,0 +1,285 @@
+"""XAI-TRIS: do methods find the pixels that are known to matter, or only edges and suppressors? [clark2024xaitris]"""
+
+import dataclasses
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from forsooth import names, plugins, seeds
+from forsooth.attributions import METHODS
+from forsooth.datasets import folders
+from forsooth.datasets import settings as tetromino
+from forsooth.engine import make_task
+from forsooth.models import MODELS
+from forsooth.records import Architecture, Choice, Method, Metric, Plan, Suite, Task
+from forsooth.scores import METRICS
+from forsooth.suites import strategies, tetrominoes
+
+NETS = ("llr", "mlp", "cnn")
+
+# The sixteen of Table B1 in settings that can work, two more, and the ends of every scale.
+SOUND = [
+    "pfi",
+    "integrated_gradients",
+    "saliency",
+    "guided_backprop",
+    "guided_grad_cam",
+    "deconvolution",
+    "deep_lift",
+    "shapley_sampling",
+    "gradient_shap",
+    "kernel_shap",
+    "deep_shap",
+    "lime",
+    "lrp",
+    "deep_taylor",
+    "pattern_net",
+    "pattern_attribution",
+    "gradient_x_input",
+    "smooth_grad",
+    "sobel",
+    "laplace",
+    "random",
+    "rectified_input",
+    "constant",
+    "oracle",
+]
+# The same sixteen as Table B1 sets them: library defaults, zero baselines, 25 samples.
+PUBLISHED = [
+    "pfi",
+    "integrated_gradients",
+    "saliency",
+    "guided_backprop",
+    "guided_grad_cam",
+    "deconvolution",
+    "deep_lift",
+    "shapley_sampling",
+    "gradient_shap_5",
+    "kernel_shap_25",
+    "deep_shap_zero",
+    "lime_25",
+    "lrp",
+    "deep_taylor",
+    "pattern_net",
+    "pattern_attribution",
+    "sobel",
+    "laplace",
+    "random",
+    "rectified_input",
+    "constant",
+    "oracle",
+]
+RELEASED_NULLS = {"sobel": "sobel_released", "rectified_input": "absolute_input"}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Everything that decides the numbers.
+
+    trainings  networks trained per setting and architecture
+    samples    test images explained per setting at most; None: all that every model predicts correctly
+    n, alpha   images per dataset and signal-to-noise ratio; None: as published for the size
+    sweep      values of alpha at which accuracy is measured, as in Fig. B2, with one short training each
+    """
+
+    sizes: tuple[int, ...] = (8,)
+    scenarios: tuple[str, ...] = tetromino.SCENARIOS
+    backgrounds: tuple[str, ...] = tetromino.BACKGROUNDS
+    models: tuple[str, ...] = NETS
+    methods: tuple[str, ...] = tuple(PUBLISHED)
+    metrics: tuple[str, ...] = ("emd", "ima", "precision")
+    trainings: int = 5
+    samples: int | None = None
+    n: int | None = None
+    alpha: float | None = None
+    data: tetromino.Variant = tetromino.PAPER
+    network: Literal["paper", "released"] = "paper"
+    recipe: Literal["quick", "paper", "released"] = "paper"
+    output: Literal["logits", "probabilities"] = "logits"
+    sweep: tuple[float, ...] = ()
+
+
+# The released code multiplies by the raw pattern; the printed equation 2 has no signal (see Table B2 reproduced).
+QUICK = Settings(
+    backgrounds=("WHITE", "CORR"),
+    methods=(*SOUND, "lime_25", "kernel_shap_25"),
+    trainings=1,
+    samples=200,
+    data=tetromino.RELEASED,
+    network="released",
+    recipe="quick",
+    sweep=(0.05, 0.2, 0.4, 0.6, 0.8),
+)
+PAPER = Settings(sizes=(8, 64))
+RELEASED = Settings(
+    sizes=(8, 64),
+    methods=tuple(RELEASED_NULLS.get(name, name) for name in PUBLISHED),
+    metrics=("emd_released", "ima", "precision"),
+    data=tetromino.RELEASED,
+    network="released",
+    recipe="released",
+    output="probabilities",
+)
+
+
+def plan(settings: Settings, choice: Choice) -> Plan:
+    """Train every network of a setting, then explain what all of them get right, method by method."""
+    methods = [plugins.method(name, METHODS) for name in choice.methods or settings.methods]
+    panels = list(chosen_panels(settings, choice))
+    tasks: list[Task] = []
+    skips: list[dict[str, Any]] = []
+    for panel in panels:
+        nets = [(net, k) for net in chosen_nets(settings, choice, panel) for k in range(settings.trainings)]
+        trained = [training_task(panel, net, k, settings, choice) for net, k in nets]
+        tasks += [*trained, make_task(tetrominoes.show, {"panel": panel}, trained, name="examples", version=1)]
+        for method, index in itertools.product(methods, range(-1, len(nets))):
+            if method.null != (index == -1):
+                continue  # a null ignores the model, so it is asked once for all of them
+            net, k = nets[index] if index >= 0 else (None, -1)
+            about = {**tetrominoes.factors(panel), "model": net.name if net else "none", "model_seed": k}
+            reason = unable(method, net)
+            if reason:
+                skips.append({**about, "method": method.name, "status": "skipped", "message": reason, **NO_SAMPLE})
+            else:
+                tasks += explaining_tasks(method, index, about, trained, panel, settings, choice)
+    tasks += sweep_tasks(panels, settings, choice)
+    sizes = sorted({panel["setting"]["size"] for panel in panels})
+    for size in sizes:
+        asked = {"size": size, "metrics": list(settings.metrics)}
+        tasks.append(make_task(strategies.compare, asked, name="strategies of Fig. B3", version=1))
+    return Plan(tasks=tuple(tasks), skips=tuple(skips), facts=facts(panels, choice))
+
+
+NO_SAMPLE = {"part": "scores", "suite": "xaitris", "dataset": "tetromino", "metric": "", "sample": -1, "value": None}
+
+
+def chosen_panels(settings: Settings, choice: Choice) -> Iterator[dict[str, Any]]:
+    """Every size, scenario and background that was not left out, as plain values a task can be given."""
+    unknown_factors = set(choice.only) - {"size", "scenario", "background", "model"}
+    if unknown_factors:
+        raise names.unknown(unknown_factors.pop(), ("size", "scenario", "background", "model"), argument="only")
+    sizes = kept([str(s) for s in settings.sizes], choice, "size")
+    scenarios, backgrounds = (
+        kept(settings.scenarios, choice, "scenario"),
+        kept(settings.backgrounds, choice, "background"),
+    )
+    photos = {"path": choice.data, "digest": folders.digest(choice.data) if choice.data else None}
+    for size, scenario, background in itertools.product(sizes, scenarios, backgrounds):
+        setting = tetromino.resolve(
+            tetromino.Setting(scenario, background, int(size), settings.alpha, settings.n, settings.data)
+        )
+        yield {
+            "setting": dataclasses.asdict(setting),
+            "photos": photos if background == "IMAGENET" else None,
+            "seed": seeds.derive(choice.seed, "data"),
+        }
+
+
+def chosen_nets(settings: Settings, choice: Choice, panel: dict[str, Any]) -> list[Architecture]:
+    """The linear model is asked the linear question only, as in the paper."""
+    linear = panel["setting"]["scenario"] == "LIN"
+    asked = [net for net in kept(settings.models, choice, "model") if linear or net != "llr"]
+    return [names.find(net, MODELS, argument="models") for net in asked]
+
+
+def kept(values: Sequence[str], choice: Choice, factor: str) -> list[str]:
+    """Those of `values` that `--only` admits; a value that is not there is an error."""
+    by_lower = {value.lower(): value for value in values}
+    asked = choice.only.get(factor, tuple(values))
+    for value in asked:
+        if value.lower() not in by_lower:
+            raise names.unknown(value, values, argument=factor)
+    return [value for value in values if value.lower() in {a.lower() for a in asked}]
+
+
+def training_task(
+    panel: dict[str, Any], net: Architecture, k: int, settings: Settings, choice: Choice, part: str = "training"
+) -> Task:
+    arguments = {
+        "panel": panel,
+        "net": {"name": net.name, "version": net.version, "variant": settings.network, "recipe": settings.recipe},
+        "model_seed": k,
+        "seed": seeds.derive(choice.seed, "training", k),
+        "device": choice.device,
+        "part": part,
+    }
+    name = f"train {net.name} {k}, {tetrominoes.title(panel)}"
+    return make_task(tetrominoes.train_network, arguments, name=name, version=1)
+
+
+def explaining_tasks(
+    method: Method,
+    index: int,
+    about: dict[str, Any],
+    trained: Sequence[Task],
+    panel: dict[str, Any],
+    settings: Settings,
+    choice: Choice,
+) -> list[Task]:
+    """One task that makes the maps, one that scores them: a new score needs no new maps."""
+    own = ":" in method.name
+    asked = {
+        "panel": panel,
+        "index": index,
+        "method": method.name,
+        "version": method.version,
+        "code": plugins.fingerprint(plugins.load(method.name, argument="methods")) if own else "",
+        "samples": settings.samples,
+        "output": settings.output,
+        "seed": seeds.derive(choice.seed, "method", about["model_seed"]),
+        "device": choice.device,
+    }
+    what = f"{method.name}, {about['model']}, {tetrominoes.title(panel)}"
+    maps = make_task(tetrominoes.attribute, asked, trained, name=f"explain: {what}", version=1)
+    metrics = {m.name: m.version for m in chosen_metrics(settings)}
+    judged = {"panel": panel, "about": about, "method": method.name, "metrics": metrics}
+    return [maps, make_task(tetrominoes.score, judged, [maps], name=f"score: {what}", version=1)]
+
+
+def sweep_tasks(panels: Sequence[dict[str, Any]], settings: Settings, choice: Choice) -> list[Task]:
+    """Accuracy against alpha, as in Fig. B2."""
+    tasks = []
+    for panel, alpha in itertools.product(panels, settings.sweep):
+        moved = {**panel, "setting": {**panel["setting"], "alpha": alpha}}
+        for net in chosen_nets(settings, choice, panel):
+            tasks.append(training_task(moved, net, 0, settings, choice, part="sweep"))
+    return tasks
+
+
+def unable(method: Method, net: Architecture | None) -> str:
+    """Why the two cannot meet; empty where they can."""
+    if "layer" in method.needs and net is not None and net.layer is None:
+        return f"{method.name} reads a convolutional layer, and {net.name} has none"
+    return ""
+
+
+def chosen_metrics(settings: Settings) -> tuple[Metric, ...]:
+    return tuple(names.find(name, METRICS, argument="metrics") for name in settings.metrics)
+
+
+def facts(panels: Sequence[dict[str, Any]], choice: Choice) -> tuple[str, ...]:
+    said = []
+    if any(panel["setting"]["background"] == "IMAGENET" for panel in panels) and not choice.data:
+        said.append(
+            "IMAGENET backgrounds are generated dead leaves, a stand-in for photographs; give a folder with --data."
+        )
+    if any(
+        panel["setting"]["scenario"] == "MULT" and panel["setting"]["variant"]["product"] == "pattern"
+        for panel in panels
+    ):
+        said.append("MULT follows the printed equation 2, whose signal vanishes: networks stay at chance there.")
+    return tuple(said)
+
+
+SUITE = Suite(
+    name="xaitris",
+    title="XAI-TRIS",
+    question="Which methods find the pixels that are known to matter, and which are beaten by an edge detector?",
+    presets={"quick": QUICK, "paper": PAPER, "released": RELEASED},
+    plan=plan,
+    factors=("size", "scenario", "background", "model"),
+    metrics=chosen_metrics,
+    exhibits=("boxes", "examples", "globals", "accuracies", "accuracy_by_alpha", "strategies"),
+    cite="clark2024xaitris",
+)

@@ -1,0 +1,58 @@
+"""Networks written as matrices give the same outputs and gradients as torch's convolution and pool."""
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from forsooth.models.dense import as_matrices
+from forsooth.models.small import cnn, mlp
+
+
+def agree(net, shape):
+    net = net.double()
+    x = torch.randn(7, *shape, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    y = torch.tensor([0, 1, 0, 1, 1, 0, 1])
+    fast = as_matrices(net, shape)
+    assert fast is not None
+    torch.testing.assert_close(fast(x), net(x), rtol=1e-12, atol=1e-14)
+    parameters = list(net.parameters())
+    ours = torch.autograd.grad(F.cross_entropy(fast(x), y), parameters)
+    theirs = torch.autograd.grad(F.cross_entropy(net(x), y), parameters)
+    torch.testing.assert_close(ours, theirs, rtol=1e-10, atol=1e-14)
+
+
+@pytest.mark.parametrize("variant", ["paper", "released"])
+def test_the_8_pixel_cnn(variant):
+    agree(cnn(size=8, variant=variant), (1, 8, 8))
+
+
+def test_strides_groups_dilation_overlapping_pools_and_no_bias():
+    net = nn.Sequential(
+        nn.ZeroPad2d((2, 0, 1, 3)),
+        nn.Conv2d(2, 4, (3, 2), stride=(1, 2), groups=2, bias=False),
+        nn.ReLU(),
+        nn.MaxPool2d(2, stride=1),
+        nn.Conv2d(4, 3, 2, dilation=2, padding="same"),
+        nn.ReLU(),
+        nn.Flatten(),
+        nn.Linear(3 * 6 * 3, 5),
+        nn.ReLU(),
+        nn.Linear(5, 2),
+    )
+    agree(net, (2, 5, 6))
+
+
+@pytest.mark.parametrize(
+    ("net", "shape"),
+    [
+        (cnn(size=64, variant="released"), (1, 64, 64)),  # too large to pay
+        (mlp(size=8), (1, 8, 8)),  # no convolution
+        (nn.Conv2d(1, 2, 3), (1, 8, 8)),  # no chain
+        (nn.Sequential(nn.Conv2d(1, 2, 3), nn.Tanh(), nn.Flatten()), (1, 8, 8)),
+        (nn.Sequential(nn.Conv2d(1, 2, 3, padding=1, padding_mode="reflect"), nn.ReLU(), nn.Flatten()), (1, 8, 8)),
+        (nn.Sequential(nn.Conv2d(1, 2, 3), nn.ReLU(), nn.MaxPool2d(2, padding=1), nn.Flatten()), (1, 8, 8)),
+    ],
+)
+def test_what_stays_with_the_convolution_kernels(net, shape):
+    assert as_matrices(net, shape) is None

@@ -1,0 +1,122 @@
+from collections.abc import Iterator
+from io import BytesIO
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+from matplotlib.text import Text
+from PIL import Image
+from report.by_hand import run_of, scores
+
+from forsooth.records import UsageError
+from forsooth.report import Results
+from forsooth.report.drawing import Drawing, colours, rendered, slim
+from forsooth.report.figures import FIGURES, draw
+from forsooth.report.maps import _painted
+from forsooth.report.medians import Medians, all_medians
+
+EXPECTED = {
+    "leaderboard": ["leaderboard"],
+    "accuracies": ["accuracies"],
+    "boxes": ["boxes_emd", "boxes_ima", "boxes_precision"],
+    "examples": ["examples_LLR", "examples_MLP", "examples_CNN"],
+    "globals": ["globals_LLR", "globals_MLP", "globals_CNN"],
+    "accuracy_by_alpha": ["accuracy_by_alpha"],
+    "strategies": ["strategies"],
+}
+
+
+def words(figure: Figure) -> Iterator[Text]:
+    """All text that a reader sees."""
+    for text in figure.findobj(Text):
+        if isinstance(text, Text) and text.get_visible() and text.get_text().strip() and text.get_window_extent().width:
+            yield text
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_every_figure_has_all_its_words_inside(name: str, results: Results, tables: dict[str, Medians]) -> None:
+    drawings = draw(name, results, tables)
+    assert [drawing.name for drawing in drawings] == EXPECTED[name]
+    for drawing in drawings:
+        drawing.figure.draw_without_rendering()
+        assert drawing.caption.endswith(".") and drawing.alt and drawing.title
+        box = drawing.figure.bbox
+        for text in words(drawing.figure):
+            extent = text.get_window_extent()
+            inside = extent.x0 >= -1 and extent.y0 >= -1 and extent.x1 <= box.x1 + 1 and extent.y1 <= box.y1 + 1
+            assert inside, f"{drawing.name}: {text.get_text()!r} is cut off"
+
+
+@pytest.mark.parametrize("name", ["leaderboard", "boxes", "accuracies", "accuracy_by_alpha"])
+def test_labels_do_not_overlap(name: str, results: Results, tables: dict[str, Medians]) -> None:
+    for drawing in draw(name, results, tables):
+        drawing.figure.draw_without_rendering()
+        for axis in drawing.figure.axes:
+            for labels in (axis.get_xticklabels(), axis.get_yticklabels()):
+                boxes = [label.get_window_extent() for label in labels if label.get_text()]
+                assert not any(a.overlaps(b) for a, b in pairwise(boxes)), drawing.name
+
+
+def test_the_leaderboard_names_every_method(results: Results, tables: dict[str, Medians]) -> None:
+    (drawing,) = draw("leaderboard", results, tables)
+    labels = {label.get_text() for axis in drawing.figure.axes for label in axis.get_yticklabels()}
+    assert {name.split(" ")[0] for name in labels} == set(results.run["methods"])
+    assert "guided_grad_cam (8/18)" in labels
+
+
+def test_examples_mark_what_is_missing_and_what_is_zero(results: Results, tables: dict[str, Medians]) -> None:
+    cnn = draw("examples", results, tables)[-1]
+    seen = [text.get_text() for text in words(cnn.figure)]
+    assert seen.count("0") == 8  # LIME on the CNN, in every dataset
+    assert "oracle" not in seen and "truth" in seen
+
+
+def test_runs_without_data_have_no_such_figure() -> None:
+    made = run_of(scores("a", [0.1, 0.2]))
+    for name in ("accuracies", "examples", "globals", "accuracy_by_alpha", "strategies"):
+        assert draw(name, made, all_medians(made)) == ()
+
+
+@pytest.mark.parametrize("factors", [["model"], ["data"], ["data", "model"]])
+def test_other_suites_have_other_factors(factors: list[str]) -> None:
+    rows = [
+        *scores("a", [0.1, 0.2]),
+        *scores("b", [3.0, 4.0], data="b", model="MLP"),
+        *scores("random", [1.0, 2.0], model="none"),
+    ]
+    made = run_of(rows, factors=factors, metric={"better": "lower"})
+    for name in ("leaderboard", "boxes"):
+        drawings: tuple[Drawing, ...] = draw(name, made, all_medians(made))
+        assert rendered(drawings[0].figure, "svg").startswith(b"<?xml")
+
+
+def test_a_map_is_its_absolute_value_over_its_largest() -> None:
+    signed = np.array([[[-2.0, 1.0], [0.0, 0.0]], [[0.0, 0.0], [0.0, 1.5]]])  # two channels
+    np.testing.assert_allclose(_painted(signed, "method"), _painted(np.array([[4.0, 2.0], [0.0, 3.0]]), "method"))
+    assert _painted(np.zeros((3, 4, 5)) + np.arange(3.0)[:, None, None], "input")[0, 0].tolist() == [0, 0.5, 1]
+
+
+def test_colours_tell_methods_apart_and_nulls_are_grey() -> None:
+    names = [f"m{k}" for k in range(18)]
+    found = colours([*names, "sobel"], {"sobel": True})
+    assert len({found[name] for name in names}) == 18
+    assert found["sobel"] not in {found[name] for name in names}
+
+
+def test_the_same_bytes_at_every_call(results: Results, tables: dict[str, Medians]) -> None:
+    first, second = (rendered(draw("strategies", results, tables)[0].figure, "svg") for _ in range(2))
+    assert first == second
+
+
+def test_slim_is_smaller_and_keeps_white_white(results: Results, tables: dict[str, Medians]) -> None:
+    png = rendered(draw("examples", results, tables)[1].figure, "png")
+    small = slim(png, width=600)
+    image = Image.open(BytesIO(small)).convert("RGB")
+    assert len(small) < len(png) / 2 and image.width == 600
+    assert image.getpixel((2, 2)) == (255, 255, 255)
+
+
+def test_unknown_exhibit_offers_the_nearest(results: Results, tables: dict[str, Medians]) -> None:
+    with pytest.raises(UsageError, match=r"`exhibits` must be one of .* got 'boxs'; nearest: boxes"):
+        draw("boxs", results, tables)

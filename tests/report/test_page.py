@@ -1,0 +1,125 @@
+import json
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from forsooth.records import UsageError
+from forsooth.report import write_page
+
+
+@pytest.fixture(scope="module")
+def page(folder: Path) -> str:
+    path = write_page(folder)
+    assert path == folder / "report.html"
+    return path.read_text(encoding="utf-8")
+
+
+def light(folder: Path, target: Path, **changed: object) -> Path:
+    """A copy of the run with few methods and no exhibits, so that its page is quick to write."""
+    target.mkdir()
+    run = json.loads((folder / "run.json").read_text())
+    keep = ("lime", "pfi", "sobel", "saliency")
+    run["methods"] = {name: record for name, record in run["methods"].items() if name in keep}
+    run |= {"exhibits": [], "metrics": {"emd": run["metrics"]["emd"]}, **changed}
+    rows = pd.read_parquet(folder / "scores.parquet")
+    rows[rows["method"].isin([*keep, ""])].to_parquet(target / "scores.parquet")
+    (target / "run.json").write_text(json.dumps(run))
+    return target
+
+
+def test_the_page_needs_nothing_else(page: str) -> None:
+    assert not re.findall(r'(?:src|href)="(?!data:|#)[^"]*"', page)
+    assert "http://" not in page and "https://" not in page and "@import" not in page
+    assert len(page) < 8_000_000
+
+
+def test_every_image_is_inside_and_has_words(page: str) -> None:
+    images = re.findall(r"<img [^>]*>", page)
+    assert len(images) == 13
+    for image in images:
+        assert re.search(r'src="data:image/(png|svg\+xml);base64,[A-Za-z0-9+/=]{500,}"', image)
+        assert re.search(r'alt="[^"]{20,}"', image)
+
+
+def test_messages_are_escaped(page: str) -> None:
+    assert "<b>boom" not in page
+    assert "&lt;b&gt;boom&lt;/b&gt; &amp; ValueError: bad shape" in page
+
+
+def test_it_says_everything_in_order(page: str) -> None:
+    wanted = (
+        *("<h1>XAI-TRIS: do explanations find", "By emd, pattern_attribution comes first among 19 methods and 5 nulls"),
+        *("dead leaves, not photographs", "What was run", "Leaderboards</h2>", "LLR alone", "Panel by panel</h2>"),
+        *("Figures</h2>", "Trained accuracy</h2>", "Failures and skips</h2>", "needs a convolutional layer"),
+        *("Repeat it</h2>", "forsooth run xaitris --preset quick --seed 0", "2.13.0", "8 GiB", f"{0:040x}"),
+    )
+    places = [page.index(words) for words in wanted]
+    assert places == sorted(places)
+
+
+def test_ids_are_unique_and_links_land(page: str) -> None:
+    ids = re.findall(r'\bid="([^"]*)"', page)
+    assert len(ids) == len(set(ids))
+    assert set(re.findall(r'href="#([^"]*)"', page)) <= set(ids)
+
+
+def test_figures_lie_beside_the_page(page: str, folder: Path) -> None:
+    names = {path.name for path in (folder / "figures").iterdir()}
+    assert {"leaderboard.png", "leaderboard.svg", "boxes_emd.png", "examples_CNN.svg", "strategies.png"} <= names
+    assert not [name for name in names if name.endswith(".part")]
+
+
+def test_several_runs_stand_side_by_side(folder: Path, tmp_path: Path) -> None:
+    first = light(folder, tmp_path / "one")
+    second = light(folder, tmp_path / "two", title="<script>alert(1)</script>")
+    path = write_page([first, second], tmp_path / "both.html")
+    text = path.read_text()
+    assert path.name == "both.html" and "2 runs side by side" in text
+    assert "<script>alert" not in text
+    assert re.search(r'<td class="name">lime</td><td>0\.\d+ \[0\.\d+–0\.\d+\] #\d</td><td>0\.', text)
+    assert (tmp_path / "figures" / "two" / "leaderboard.svg").is_file()
+    with pytest.raises(UsageError, match="`run_dirs` must be one run, or several with `out`; got 2 and out=None"):
+        write_page([first, second])
+
+
+def test_a_run_in_which_no_model_passed(folder: Path, tmp_path: Path) -> None:
+    target = light(folder, tmp_path / "none")
+    rows = pd.read_parquet(target / "scores.parquet")
+    rows[rows["part"].eq("training")].assign(status="below gate", message="chance").to_parquet(
+        target / "scores.parquet"
+    )
+    text = write_page(target).read_text()
+    assert "No map was scored, so there is nothing to rank." in text
+    assert "chance" in text
+
+
+def test_a_place_one_cannot_write_to(folder: Path, tmp_path: Path) -> None:
+    target = light(folder, tmp_path / "run")
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(UsageError, match=r"`out` must be a place one can write to, got .*file/deep"):
+        write_page(target, tmp_path / "file" / "deep")
+
+
+def test_other_suites_have_other_columns(folder: Path, tmp_path: Path) -> None:
+    target = light(
+        folder, tmp_path / "bam", factors=["scenario", "model"], suite="bam", metrics={"emd": {"better": "lower"}}
+    )
+    text = write_page(target).read_text()
+    assert "−∞ to ∞" in text and "By emd, " in text
+
+
+def test_tables_do_not_pay_for_drawing() -> None:
+    code = "import sys, forsooth.report; sys.exit('matplotlib' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_the_page_can_be_written_again(folder: Path, tmp_path: Path) -> None:
+    target = light(folder, tmp_path / "again")
+    first = write_page(target).read_bytes()
+    shutil.rmtree(target / "figures")
+    assert write_page(target).read_bytes() == first

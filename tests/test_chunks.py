@@ -1,0 +1,41 @@
+import pytest
+import torch
+
+from forsooth import chunks
+
+
+@pytest.mark.parametrize("size", [1, 3, 7, 100])
+def test_slices_give_what_the_whole_gives(size):
+    x, y = torch.randn(7, 2), torch.randn(7, 2)
+    torch.testing.assert_close(chunks.over(torch.add, x, y, size=size), x + y)
+
+
+def test_out_of_memory_halves_the_slice_and_goes_on():
+    seen = []
+
+    def hungry(x):
+        seen.append(len(x))
+        if len(x) > 3:
+            raise torch.OutOfMemoryError("too much")
+        return 2 * x
+
+    x = torch.arange(10.0)
+    torch.testing.assert_close(chunks.over(hungry, x, size=8), 2 * x)
+    assert seen == [8, 4, 2, 2, 2, 2, 2]
+
+
+def test_one_sample_too_large_is_an_error():
+    def never(x):
+        raise torch.OutOfMemoryError("too much")
+
+    with pytest.raises(torch.OutOfMemoryError):
+        chunks.over(never, torch.zeros(4), size=4)
+
+
+def test_an_empty_batch_keeps_its_shape():
+    assert chunks.over(lambda x: x.repeat(1, 2), torch.zeros(0, 3), size=4).shape == (0, 6)
+
+
+def test_a_size_below_one_is_refused():
+    with pytest.raises(ValueError, match="`size` must be at least 1, got 0"):
+        chunks.over(lambda x: x, torch.zeros(4), size=0)

@@ -1,0 +1,86 @@
+from pathlib import Path
+
+import arithmetic
+import pytest
+import torch
+
+from forsooth.engine import execute, make_task
+from forsooth.progress import Silent
+from forsooth.records import UsageError
+from forsooth.store import Store
+
+
+def diamond(trace: str = ""):
+    """Two numbers, their two sums, and the sum of those."""
+    a = make_task(arithmetic.number, {"value": 1.0, "trace": trace}, name="a", version=1)
+    b = make_task(arithmetic.number, {"value": 2.0, "trace": trace}, name="b", version=1)
+    c = make_task(arithmetic.add, {"plus": 10.0}, [a, b], name="c", version=1)
+    d = make_task(arithmetic.add, {"plus": 20.0}, [a, b], name="d", version=1)
+    return [a, b, c, d, make_task(arithmetic.add, {}, [c, d], name="e", version=1)]
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_diamond_of_tasks(tmp_path, workers):
+    tasks = diamond()
+    execute(tasks, Store(tmp_path), workers=workers, progress=Silent())
+    assert Store(tmp_path).read(tasks[-1].key).tensors["value"].item() == 36.0
+
+
+def test_what_is_there_is_not_computed_again(tmp_path):
+    trace = tmp_path / "trace"
+    for _ in range(3):
+        execute(diamond(str(trace)), Store(tmp_path / "store"), workers=1, progress=Silent())
+    assert trace.read_text().split() == ["1.0", "2.0"]
+
+
+def test_the_key_is_decided_by_function_version_arguments_and_needs():
+    base = make_task(arithmetic.number, {"value": 1.0}, name="x", version=1)
+    assert base.key == make_task(arithmetic.number, {"value": 1.0}, name="another name", version=1).key
+    others = [
+        make_task(arithmetic.number, {"value": 2.0}, name="x", version=1),
+        make_task(arithmetic.number, {"value": 1.0}, name="x", version=2),
+        make_task(arithmetic.add, {"value": 1.0}, name="x", version=1),
+        make_task(arithmetic.number, {"value": 1.0}, [base], name="x", version=1),
+    ]
+    assert len({base.key, *(task.key for task in others)}) == 5
+
+
+def test_a_damaged_cell_is_set_aside_and_made_again(tmp_path, capsys):
+    store, tasks = Store(tmp_path), diamond()
+    execute(tasks, store, workers=1, progress=Silent())
+    (store.path(tasks[0].key) / "tensors.safetensors").write_bytes(b"rubbish")
+    execute(tasks, store, workers=1, progress=Silent())
+    assert store.read(tasks[0].key).tensors["value"].item() == 1.0
+    assert len(list((tmp_path / "damaged").iterdir())) == 1
+    assert "tensors.safetensors is missing or was changed" in capsys.readouterr().err
+
+
+def test_a_recorded_failure_is_tried_again(tmp_path):
+    store = Store(tmp_path / "store")
+    task = make_task(arithmetic.flaky, {"marker": str(tmp_path / "marker")}, name="flaky", version=1)
+    execute([task], store, workers=1, progress=Silent())
+    assert store.read(task.key).facts == {"failed": True}
+    execute([task], store, workers=1, progress=Silent())
+    assert store.read(task.key).facts == {"status": "ok"}
+
+
+def test_tasks_run_on_one_thread_and_the_callers_number_comes_back(tmp_path):
+    task = make_task(arithmetic.threads, {}, name="threads", version=1)
+    before = torch.get_num_threads()
+    execute([task], Store(tmp_path), workers=1, progress=Silent())
+    assert Store(tmp_path).read(task.key).facts == {"threads": 1}
+    assert torch.get_num_threads() == before
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_task_that_breaks_stops_the_run_and_keeps_what_was_done(tmp_path, workers):
+    tasks = [*diamond(), make_task(arithmetic.broken, {}, name="broken", version=1)]
+    with pytest.raises(RuntimeError, match="the task broke"):
+        execute(tasks, Store(tmp_path), workers=workers, progress=Silent())
+    if workers == 1:
+        assert all(Store(tmp_path).has(task.key) for task in tasks[:-1])
+
+
+def test_no_worker_is_an_error():
+    with pytest.raises(UsageError, match="`workers` must be at least 1, got 0"):
+        execute([], Store(Path()), workers=0, progress=Silent())

@@ -1,0 +1,53 @@
+"""Imports go downhill only: a room knows those below it and never its neighbours."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import forsooth
+
+SOURCE = Path(forsooth.__file__).parent
+FLOOR = {"records", "seeds", "chunks", "names"}
+ROOMS = {"datasets", "models", "attributions", "scores", "games", "papers"}
+MAY_IMPORT = {
+    "records": set(),
+    "seeds": set(),
+    "chunks": set(),
+    "progress": set(),
+    "names": {"records"},
+    "papers": {"records", "names"},
+    "games": FLOOR,
+    "datasets": FLOOR,
+    "models": FLOOR,
+    "attributions": FLOOR | {"games"},
+    "scores": FLOOR | {"games"},
+    "store": {"records"},
+    "engine": {"records", "store"},
+    "plugins": {"records", "names"},
+    "settings": {"records", "names"},
+    "report": {"records", "names", "papers"},
+    "suites": FLOOR | ROOMS | {"engine", "store", "plugins", "settings"},
+    "runs": {"records", "names", "plugins", "store", "report", "attributions"},
+    "api": FLOOR | {"plugins", "settings", "runs", "store", "engine", "progress", "report", "suites", "attributions"},
+    "cli": FLOOR | ROOMS | {"api", "report", "progress", "suites", "store"},
+}
+
+
+def rooms_imported_by(room: str) -> set[str]:
+    path = SOURCE / room
+    files = path.rglob("*.py") if path.is_dir() else [path.with_suffix(".py")]
+    nodes = [node for file in files for node in ast.walk(ast.parse(file.read_text()))]
+    names = [f"{n.module}.{a.name}" for n in nodes if isinstance(n, ast.ImportFrom) for a in n.names]
+    names += [a.name for n in nodes if isinstance(n, ast.Import) for a in n.names]
+    return {name.split(".")[1] for name in names if name.startswith("forsooth.")} - {room}
+
+
+@pytest.mark.parametrize("room", MAY_IMPORT)
+def test_imports_go_downhill(room):
+    assert rooms_imported_by(room) <= MAY_IMPORT[room]
+
+
+def test_every_room_is_on_the_list():
+    found = {path.stem for path in SOURCE.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()}
+    assert found - {"__init__", "__main__"} == set(MAY_IMPORT)

@@ -1,0 +1,67 @@
+from dataclasses import dataclass
+from typing import Literal
+
+import pytest
+
+from forsooth.records import Suite, UsageError
+from forsooth.settings import configured
+
+
+@dataclass(frozen=True)
+class Inner:
+    labels: Literal["bernoulli", "balanced"] = "bernoulli"
+
+
+@dataclass(frozen=True)
+class Outer:
+    trainings: int = 1
+    alpha: float | None = None
+    sizes: tuple[int, ...] = (8,)
+    warm: bool = False
+    inner: Inner = Inner()
+
+
+SUITE = Suite(
+    name="s",
+    title="",
+    question="",
+    presets={"quick": Outer()},
+    plan=None,
+    factors=(),
+    metrics=None,
+    exhibits=(),
+    cite="",
+)
+
+
+@pytest.mark.parametrize(
+    "changes, expected",
+    [
+        ({"trainings": "3"}, Outer(trainings=3)),
+        ({"alpha": "0.25"}, Outer(alpha=0.25)),
+        ({"alpha": "none"}, Outer()),
+        ({"alpha": 0.5}, Outer(alpha=0.5)),
+        ({"sizes": "8,64"}, Outer(sizes=(8, 64))),
+        ({"sizes": [64]}, Outer(sizes=(64,))),
+        ({"sizes": ""}, Outer(sizes=())),
+        ({"warm": "true"}, Outer(warm=True)),
+        ({"labels": "balanced"}, Outer(inner=Inner(labels="balanced"))),
+    ],
+)
+def test_a_field_is_changed_by_word_or_value(changes, expected):
+    assert configured(SUITE, "quick", changes) == expected
+
+
+@pytest.mark.parametrize(
+    "preset, changes, message",
+    [
+        ("quik", {}, r"`preset` must be a known name, got 'quik'; did you mean quick\?"),
+        ("quick", {"training": "3"}, r"`set` must be a known name, got 'training'; did you mean trainings"),
+        ("quick", {"trainings": "many"}, r"`trainings` must be int, got 'many'"),
+        ("quick", {"labels": "balance"}, r"`labels` must be a known name, got 'balance'; did you mean balanced\?"),
+        ("quick", {"warm": "perhaps"}, r"`warm` must be true or false, got 'perhaps'"),
+    ],
+)
+def test_what_cannot_be_is_refused(preset, changes, message):
+    with pytest.raises(UsageError, match=message):
+        configured(SUITE, preset, changes)
