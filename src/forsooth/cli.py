@@ -45,7 +45,7 @@ Methods = Annotated[str, typer.Option(help="names separated by commas; package.m
 Data = Annotated[Path | None, typer.Option(help="folder or zip of real data the suite can use")]
 Device = Annotated[str, typer.Option(help="auto, cpu or cuda")]
 Workers = Annotated[int, typer.Option(help="processes; 0 takes one for each core")]
-Out = Annotated[Path | None, typer.Option(help="folder of the run; the same words go on where it stopped")]
+Out = Annotated[Path | None, typer.Option("--out", help="folder of the run; the same words go on where it stopped")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="no progress")]
 
 
@@ -83,7 +83,7 @@ def run(
     data: Data = None,
     device: Device = "auto",
     workers: Workers = 0,
-    folder: Annotated[Path | None, typer.Option("--out", help="folder of the run; the same words go on there")] = None,
+    folder: Out = None,
     seed: Annotated[int, typer.Option(help="one integer; same seed, same numbers")] = 0,
     quiet: Quiet = False,
 ) -> None:
@@ -205,7 +205,8 @@ def _summary(record: Any) -> str:
         return record.question
     if isinstance(record, Artefact):
         return record.title
-    lines = (record.function.__doc__ or "").strip().splitlines()
+    function = getattr(record.function, "func", record.function)  # a partial has its docstring inside
+    lines = (function.__doc__ or "").strip().splitlines()
     knobs = ", ".join(f"{name}={value}" for name, value in getattr(record, "settings", {}).items())
     return " ".join([*lines[:1], f"({knobs})" if knobs else "", f"[{record.cite}]"])
 

@@ -1,4 +1,4 @@
-"""Finished work on disk. A cell is a folder that appears whole or not at all, and says by checksum if it was damaged."""
+"""Finished work on disk. A cell is a folder that appears whole or not at all; its checksums tell if it was damaged."""
 
 import errno
 import hashlib

@@ -148,6 +148,29 @@ def test_outputs_must_be_rows_of_classes(method: Method) -> None:
         method(Ends(lambda z: z.unsqueeze(2)), X, TARGET, **{**GIVEN, "fit": X, "background": X})
 
 
+class Own(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: object, z: Tensor) -> Tensor:
+        return z.relu()
+
+    @staticmethod
+    def backward(ctx: object, gradient: Tensor) -> Tensor:
+        return gradient
+
+
+@mark.parametrize("method", ALL[:-2], ids=names(ALL[:-2]))
+def test_an_autograd_function_of_the_model_is_refused(method: Method) -> None:
+    with raises(UsageError, match="cannot see into the model's own autograd function `Own`"):
+        method(Ends(Own.apply), X, TARGET, **GIVEN)
+
+
+@mark.parametrize("method", ALL[:-2], ids=names(ALL[:-2]))
+def test_low_doors_to_an_operation_are_seen(method: Method) -> None:
+    expected = method(Ends(torch.relu), X, TARGET, **GIVEN)
+    for relu in (torch.ops.aten.relu, torch.ops.aten.relu.default, F.relu):
+        torch.testing.assert_close(method(Ends(relu), X, TARGET, **GIVEN), expected)
+
+
 def test_a_scripted_or_compiled_model_is_refused() -> None:
     class Holder(nn.Module):
         def __init__(self) -> None:

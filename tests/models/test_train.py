@@ -100,7 +100,10 @@ def test_patience_stops_and_no_patience_goes_on():
 
 def test_same_seed_same_bits_and_the_global_generator_is_left_alone():
     data = toy(dtype=torch.float32)
-    build = lambda: nn.Sequential(nn.Flatten(), nn.Linear(64, 8), nn.ReLU(), nn.Dropout(0.3), nn.Linear(8, 2))  # noqa: E731
+
+    def build():
+        return nn.Sequential(nn.Flatten(), nn.Linear(64, 8), nn.ReLU(), nn.Dropout(0.3), nn.Linear(8, 2))
+
     torch.random.default_generator.manual_seed(7)
     before = torch.random.get_rng_state()
     first = fit(build, data, QUICK, seed=5)
@@ -122,7 +125,10 @@ def test_dtype_mode_and_own_storage():
 def test_evaluation_in_train_mode_keeps_dropout_on():
     """With dropout on, the validation loss is that of a thinned network: it cannot be found again in eval mode."""
     data = toy()
-    build = lambda: nn.Sequential(nn.Flatten(), nn.Linear(64, 64), nn.ReLU(), nn.Dropout(0.5), nn.Linear(64, 2))  # noqa: E731
+
+    def build():
+        return nn.Sequential(nn.Flatten(), nn.Linear(64, 64), nn.ReLU(), nn.Dropout(0.5), nn.Linear(64, 2))
+
     val = data.splits["val"]
     for switch in (False, True):
         trained = fit(build, data, replace(QUICK, epochs=1, evaluate_in_train_mode=switch), seed=0)
@@ -170,7 +176,21 @@ def test_restarts_end_and_use_other_seeds():
 
     trained = fit(build, toy(), replace(QUICK, epochs=2, restarts=3), seed=0)
     assert (len(starts), trained.restarts, trained.passed) == (4, 3, False)
+    assert len(trained.attempts) == 4
     assert len({net.linear.weight.sum().item() for net in starts}) == 4
+
+
+def test_the_best_of_collapsed_trainings_is_given():
+    """A gate of 1 on noisy data: all collapse, and the second, the only one that sees, is the best."""
+    given = iter([0.0, 1.0, 0.0])
+    trained = fit(lambda: Broken(next(given)), toy(), replace(QUICK, epochs=20, restarts=2, gate=1.0), seed=0)
+    assert trained.module.factor == 1.0
+    assert (trained.restarts, trained.passed) == (2, False)
+    assert trained.test_accuracy == trained.attempts[1] == max(trained.attempts)
+
+
+def test_a_training_that_met_a_nan_never_passes():
+    assert not fit(lambda: Broken(float("nan")), toy(), replace(QUICK, gate=0.0), seed=0).passed
 
 
 def test_nan_ends_a_training_at_once():
@@ -193,7 +213,10 @@ def test_double_softmax_cannot_go_below_its_floor():
 
 
 def test_batch_norm_buffers_are_part_of_the_state():
-    build = lambda: nn.Sequential(nn.BatchNorm2d(1), nn.Flatten(), nn.Linear(64, 2))  # noqa: E731
+
+    def build():
+        return nn.Sequential(nn.BatchNorm2d(1), nn.Flatten(), nn.Linear(64, 2))
+
     data = toy(noise=3.0)
     trained = fit(build, data, replace(QUICK, epochs=30), seed=0)
     val = data.splits["val"]

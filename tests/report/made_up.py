@@ -145,6 +145,7 @@ def _sweep(rng: np.random.Generator, backgrounds: tuple[str, ...], edge: int) ->
                                 model_seed=seed,
                                 metric="accuracy",
                                 alpha=alpha,
+                                status="ok" if value >= 0.8 else "below gate",
                                 value=value,
                                 cell="s",
                             )

@@ -139,9 +139,9 @@ def test_without_a_model_factor() -> None:
 
 def test_unknown_names_offer_the_nearest() -> None:
     made = run_of(scores("a", [0.4]))
-    with pytest.raises(UsageError, match="`metric` must be one of the run's, got 'mm'; nearest: m"):
+    with pytest.raises(UsageError, match=r"`metric` must be a known name, got 'mm'; did you mean m\?"):
         leaderboard(made, "mm")
-    with pytest.raises(UsageError, match="`by` must be one of the run's, got 'modle'; nearest: model"):
+    with pytest.raises(UsageError, match=r"`by` must be a known name, got 'modle'; did you mean model\?"):
         leaderboard(made, "m", by="modle")
 
 

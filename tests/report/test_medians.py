@@ -39,14 +39,17 @@ def test_seeds_are_drawn_whole() -> None:
     assert (table.draws[0, 1] == 0.3).all()  # a null has no training to draw
 
 
-def test_interval_covers_the_true_score() -> None:
-    """The score is a mean of two medians; over and over, about 95 % of the intervals hold its true value."""
-    rng, covered = np.random.default_rng(5), 0
-    for _ in range(120):
+def test_interval_covers_the_true_score_and_is_no_wider_than_it_must() -> None:
+    """The score is a mean of two medians of normal samples, so that its standard error is known."""
+    rng, covered, widths = np.random.default_rng(5), [], []
+    for _ in range(80):
         rows = [*scores("a", rng.normal(0.4, 0.1, 41)), *scores("a", rng.normal(0.6, 0.1, 41), data="b")]
         low, high = interval(medians(run_of(rows), "m", draws=200).draws[:, 0].mean(axis=0))
-        covered += low <= 0.5 <= high
-    assert 0.88 <= covered / 120 <= 0.995
+        covered.append(low <= 0.5 <= high)
+        widths.append(high - low)
+    error = 0.1 * np.sqrt(np.pi / 2 / 41) / np.sqrt(2)
+    assert np.mean(covered) >= 0.9
+    assert np.mean(widths) == pytest.approx(2 * 1.96 * error, rel=0.2)
 
 
 @pytest.mark.parametrize("shift, tied", [(0.0, True), (0.1, False)])

@@ -19,5 +19,7 @@ def test_tables_as_printed() -> None:
 
 
 def test_unknown_table_offers_the_nearest() -> None:
-    with pytest.raises(UsageError, match="a published table, got 'xaitris_table_b3'; nearest: xaitris_table_b2"):
+    with pytest.raises(
+        UsageError, match=r"`name` must be a known name, got 'xaitris_table_b3'; did you mean xaitris_table_b"
+    ):
         papers.table("xaitris_table_b3")

@@ -62,14 +62,14 @@ def trained(values: list[float], **place: object) -> list[dict[str, object]]:
 def test_accuracies_stand_beside_the_published_ones() -> None:
     place = {"size": "8", "scenario": "LIN", "background": "WHITE"}
     rows = [
-        *trained([0.8, 0.9], **place, model="CNN", alpha=0.18),
+        *trained([0.8, 0.9], **place, model="cnn", alpha=0.18),  # as the papers print it, but for case
         *trained([0.5], **place, model="ResNet", alpha=0.18),
         *trained([1.0], **(place | {"size": "64"}), model="CNN", alpha=0.03),
     ]
     made = run_of(rows, factors=["size", "scenario", "background", "model"])
     made = Results(made.folder, {**made.run, "suite": "xaitris"}, made.rows, made.timings, made.pictures)
     table = accuracies(made).set_index(["size", "model"])
-    ours = table.loc[("8", "CNN")]
+    ours = table.loc[("8", "cnn")]
     assert ours[["trainings", "below", "published", "published_alpha"]].tolist() == [2, 0, 83.0, 0.18]
     assert ours[["accuracy", "lowest", "highest", "difference"]].tolist() == pytest.approx([85, 80, 90, 2.0])
     assert table.loc[("64", "CNN"), "published"] == 90.1
@@ -106,6 +106,7 @@ def test_skips_say_why(results: Results) -> None:
         10,
     ]
     assert found.loc["guided_grad_cam", "where"].endswith(" and 4 more")
+    assert "sweep" not in found.index
     assert found.loc["training", ["status", "where"]].tolist() == ["below gate", "XOR-CORR-CNN"]
 
 

@@ -17,7 +17,7 @@ def gradient(model: Model, x: Tensor, target: Tensor) -> Tensor:
 
     [simonyan2014deep], without the absolute value.
     """
-    return over(lambda part, wanted: gradient_of_sum(model, part, wanted), x, target, size=rows_at_once(x))
+    return over(lambda part, wanted: gradient_of_sum(model, part, wanted), x, target, size=gradients_at_once(x))
 
 
 def gradient_of_sum(model: Model, x: Tensor, target: Tensor) -> Tensor:
@@ -38,7 +38,12 @@ def gradients_at(model: Model, points: Tensor, target: Tensor) -> Tensor:
 
 def points_at_once(x: Tensor) -> int:
     """How many points for each sample of x (n, *shape) fill a forward."""
-    return max(1, rows_at_once(x) // max(1, len(x)))
+    return max(1, gradients_at_once(x) // max(1, len(x)))
+
+
+def gradients_at_once(x: Tensor) -> int:
+    """How many inputs like those of x (n, *shape) go into one pass: fewer than forward, since activations stay."""
+    return max(8, rows_at_once(x) // 4)
 
 
 def saliency(model: Model, x: Tensor, target: Tensor) -> Tensor:

@@ -17,7 +17,7 @@ from torch.overrides import TorchFunctionMode, resolve_name
 
 from forsooth.records import UsageError
 
-ELEMENTS_AT_ONCE = 2**20  # input numbers per forward pass: 256 images of 64x64, 16,384 of 8x8
+ELEMENTS_AT_ONCE = 2**17  # input numbers per pass, 32 images of 64x64: with more, the caches of a processor run over
 
 
 def names(text: str) -> frozenset[str]:
@@ -160,13 +160,24 @@ def read(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, 
     if not args:
         args = tuple(kwargs.pop(name) for name in ("input", "tensors") if name in kwargs)
     full = resolve_name(function) or getattr(function, "__qualname__", repr(function))
-    last = full.removesuffix(".__get__").rsplit(".", 1)[-1]
+    last = full.removesuffix(".__get__").removesuffix(".default").rsplit(".", 1)[-1]
     name = ALIASES.get(last.strip("_"), last.strip("_"))
     # In functional activations and eval-mode dropout the only argument that can be True is `inplace`.
     flagged = any(value is True for value in (*args[1:], *kwargs.values()))
     flagged = flagged and full.startswith("torch.nn.functional.") and not name.endswith(("d", "norm"))
     inplace = last.startswith("__i") if last.startswith("__") else last.endswith("_")
     return Call(name, full, function, tuple(args), kwargs, inplace or flagged, args[0] if args else None)
+
+
+def ancestry(tensor: Tensor) -> Iterator[Any]:
+    """All nodes of the graph that made the tensor, nearest first along each branch."""
+    waiting, seen = [tensor.grad_fn], set[Any]()
+    while waiting:
+        node = waiting.pop()
+        if node is not None and node not in seen:
+            seen.add(node)
+            yield node
+            waiting += [parent for parent, _ in node.next_functions]
 
 
 def forward(model: nn.Module, x: Tensor, target: Tensor, mode: Intercept) -> tuple[Tensor, Tensor]:
@@ -189,9 +200,14 @@ def forward(model: nn.Module, x: Tensor, target: Tensor, mode: Intercept) -> tup
             output = functional_call(model, frozen, (start,))
     if output.ndim != 2 or len(output) != len(x):
         raise UsageError(f"`model` must give (n, classes) for n = {len(x)} inputs, got {tuple(output.shape)}")
+    for node in ancestry(output):
+        if getattr(node, "_forward_cls", Backward) is not Backward:
+            name = node._forward_cls.__name__
+            raise UsageError(f"`{mode.method}` cannot see into the model's own autograd function `{name}`")
     return leaf, output.gather(1, target.unsqueeze(1)).squeeze(1)
 
 
 def rows_at_once(x: Tensor) -> int:
     """How many samples of x (n, *shape) to run together."""
-    return max(1, ELEMENTS_AT_ONCE // max(1, x[:1].numel()))
+    limit = ELEMENTS_AT_ONCE * (1 if x.device.type == "cpu" else 32)
+    return max(1, limit // max(1, x[:1].numel()))

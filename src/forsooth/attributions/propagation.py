@@ -21,6 +21,7 @@ from forsooth.attributions.intercept import (
     Call,
     Intercept,
     Rule,
+    ancestry,
     forward,
     names,
     rows_at_once,
@@ -95,13 +96,7 @@ def share_box(layer: Affine, x: Tensor, relevance: Tensor, *, bounds: tuple[floa
 
 def reads_input(x: Tensor) -> bool:
     """Whether x holds moved numbers of the model's input: no rule lies between the two."""
-    nodes = [x.grad_fn]
-    while nodes:
-        node = nodes.pop()
-        if node is not None and node.name() == "BackwardBackward":
-            return False
-        nodes += [] if node is None else [parent for parent, _ in node.next_functions]
-    return True
+    return not any(getattr(node, "_forward_cls", None) is Backward for node in ancestry(x))
 
 
 def relevance_rules(method: str, share: Share, first: Share | None = None) -> dict[str, Rule | None]:

@@ -63,7 +63,9 @@ def walk_values(played: Game, ranks: Tensor) -> Tensor:
     """
     x, labels = played.x, played.labels
     joins = ranks.float()[:, labels]  # (walks, *spatial)
-    columns = [x.new_empty(len(x), len(ranks), 0)]
+    if played.count == 1:
+        return x.new_empty(len(x), len(ranks), 0)
+    columns = []
     steps = torch.arange(1.0, played.count, device=x.device)
     for part in steps.split(evenly(len(steps), played.masks_at_once())):
         # 1 where the rank is below the step, as a clamped difference: comparisons give bools, which are slow
@@ -117,7 +119,8 @@ def coalitions(count: int, samples: int, generator: torch.Generator) -> tuple[Te
     From the outside in, a layer of one size is taken whole while it is no larger than twice its even share of
     the samples. The others share what is left evenly, with the sizes stratified.
     """
-    masks, low, left = [], 1, samples
+    masks: list[Tensor] = []
+    low, left = 1, samples
     while low <= count // 2:
         size = math.comb(count, low)
         layer = size if 2 * low == count else 2 * size

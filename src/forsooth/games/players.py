@@ -52,13 +52,11 @@ def seats(x: Tensor, players: Tensor | None) -> tuple[Tensor, int]:
     labels = (pixels(shape) if players is None else players).to(x.device)
     if tuple(labels.shape) not in (spatial(shape), shape):
         raise UsageError(f"`players` must have shape {spatial(shape)} or {shape}, got {tuple(labels.shape)}")
-    present = torch.unique(labels)
-    count = len(present)
-    if labels.is_floating_point() or not torch.equal(present, torch.arange(count).to(present)):
-        raise UsageError(
-            f"`players` must be integer labels 0, 1, … without gaps, got {labels.dtype} with {count} labels"
-            f" from {present[0].item()} to {present[-1].item()}"
-        )
+    if labels.is_floating_point() or labels.is_complex():
+        raise UsageError(f"`players` must be integer labels, got {labels.dtype}")
+    low, count = int(labels.min()), int(labels.max()) + 1
+    if low != 0 or bool((torch.bincount(labels.flatten()) == 0).any()):
+        raise UsageError(f"`players` must be labels 0, 1, … without gaps, got labels from {low} to {count - 1}")
     return labels.reshape((1,) * (len(shape) - labels.ndim) + tuple(labels.shape)), count
 
 

@@ -118,7 +118,7 @@ def masked_values(played: Game, keep: Tensor, *, baseline: Tensor | None = None)
         hidden = played.room[: masks * n]
         # lerp is exact for weights 0 and 1, and several times as fast as torch.where
         torch.lerp(stands[:, None], x[None], keep[:, None], out=hidden.view(masks, n, *x.shape[1:]))
-        outputs = played.model(hidden).view(masks, n, -1)  # (m, n, classes)
+        outputs = played.model(hidden).reshape(masks, n, -1)  # (m, n, classes)
         return outputs.gather(2, target[None, :, None].expand(masks, n, 1))[..., 0]
 
     def all_masks(x: Tensor, target: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""A convolution on a tiny image is a tiny matrix: networks for 8×8 images train much faster as matrix products.
+"""A convolution on a tiny image is a tiny matrix: networks for 8×8 images train twice as fast as matrix products.
 
 Convolution kernels are made for many channels; with four of them and 8×8 pixels most of their time is overhead.
 """
@@ -19,12 +19,12 @@ LARGEST = 2**15  # entries of a matrix above which the convolution kernels win
 
 
 @dataclass(frozen=True)
-class _Stage:
-    """[ZeroPad2d,] Conv2d, ReLU[, MaxPool2d] as one matrix (window * outputs, inputs) of `conv`'s own weights.
+class Stage:
+    """[ZeroPad2d,] Conv2d, ReLU[, MaxPool2d] as one matrix (window * outputs, inputs) of the convolution's weights.
 
-    place   (m,) the entries that are not zero, in the flat matrix
-    which   (m,) the weight that stands there, in the flat weight
-    window  inputs of one pool, 1 without a pool; the rows are ordered by place in the window
+    place   (m,) the entries of the flat matrix that hold a weight
+    which   (m,) the weight that each of them holds, in the flat weight
+    window  numbers under one max-pool, 1 without a pool; the rows are ordered by place in the window
     """
 
     conv: nn.Conv2d
@@ -51,19 +51,16 @@ def as_matrices(module: nn.Module, shape: tuple[int, ...]) -> Callable[[Tensor],
     anything else, or where a matrix would be too large to pay.
     """
     rest = deque(module if isinstance(module, nn.Sequential) else ())
-    stages: list[_Stage] = []
+    stages: list[Stage] = []
     while rest and not isinstance(rest[0], nn.Flatten):
-        pad, conv = _take(nn.ZeroPad2d, rest), _take(nn.Conv2d, rest)
+        pad, conv = _take(nn.ZeroPad2d, rest) or nn.Identity(), _take(nn.Conv2d, rest)
         relu, pool = _take(nn.ReLU, rest), _take(nn.MaxPool2d, rest)
-        if conv is None or relu is None:
+        if conv is None or relu is None or not _pays(pad, conv, pool, shape):
             return None
-        stage = _stage(pad or nn.Identity(), conv, pool, shape)
-        if stage is None:
-            return None
-        stages.append(stage[0])
-        shape = stage[1]
+        stage, shape = _stage(pad, conv, pool, shape)
+        stages.append(stage)
     tail = nn.Sequential(*rest)
-    return (lambda x: tail(reduce(lambda h, stage: stage(h), stages, x.flatten(1)))) if stages else None
+    return (lambda x: tail(reduce(lambda h, stage: stage(h), stages, x.flatten(1)))) if stages and rest else None
 
 
 def _take(kind: type[Kind], rest: deque[nn.Module]) -> Kind | None:
@@ -75,29 +72,38 @@ def _take(kind: type[Kind], rest: deque[nn.Module]) -> Kind | None:
     return first
 
 
+def _pays(pad: nn.Module, conv: nn.Conv2d, pool: nn.MaxPool2d | None, shape: tuple[int, ...]) -> bool:
+    plain = pool is None or (pool.padding, pool.dilation, pool.ceil_mode) == (0, 1, False)
+    if len(shape) != 3 or conv.padding_mode != "zeros" or not plain:
+        return False
+    with torch.no_grad():
+        return prod(shape) * conv(pad(conv.weight.new_zeros(1, *shape))).numel() <= LARGEST
+
+
 def _stage(
     pad: nn.Module, conv: nn.Conv2d, pool: nn.MaxPool2d | None, shape: tuple[int, ...]
-) -> tuple[_Stage, tuple[int, ...]] | None:
-    """The block as one matrix, and the shape of what it gives; None where it has no matrix worth having."""
-    plain = pool is None or (pool.padding, pool.dilation, pool.ceil_mode) == (0, 1, False)
-    with torch.no_grad():
-        out = conv(pad(conv.weight.new_zeros(1, *shape))).shape[1:]
-        if conv.padding_mode != "zeros" or not plain or prod(shape) * prod(out) > LARGEST:
-            return None
-        # Feed the unit vectors to the convolution with weights 1, 2, 3, …: each answer is the number of the one
-        # weight that joins this input to that output, or 0.
-        numbers = torch.arange(1.0, conv.weight.numel() + 1, dtype=torch.float64, device=conv.weight.device)
-        units = torch.eye(prod(shape), dtype=torch.float64, device=conv.weight.device).view(-1, *shape)
-        names = {"weight": numbers.view_as(conv.weight)}
-        if conv.bias is not None:
-            names["bias"] = numbers.new_zeros(len(conv.bias))
-        joined = torch.func.functional_call(conv, names, pad(units)).flatten(1).T.long()  # (outputs, inputs)
-    window, rows, after = 1, torch.arange(prod(out)), tuple(out)
+) -> tuple[Stage, tuple[int, ...]]:
+    """The block for inputs of this shape (channels, h, w), and the shape of what it gives."""
+    joined = _joined(pad, conv, shape)
+    rows, window, after = joined.flatten(0, 2), 1, joined.shape[:3]
     if pool is not None:
-        places = torch.arange(float(prod(out)), dtype=torch.float64).view(1, *out)
-        after = tuple(pool(places).shape[1:])
-        rows = F.unfold(places, pool.kernel_size, stride=pool.stride).view(out[0], -1, prod(after[1:]))
-        window, rows = rows.shape[1], rows.transpose(0, 1).flatten().long()
-    matrix = joined[rows.to(joined.device)]
-    place = matrix.flatten().nonzero()[:, 0]
-    return _Stage(conv, tuple(matrix.shape), place, matrix.flatten()[place] - 1, window), after
+        places = torch.arange(float(len(rows)), dtype=torch.float64, device=rows.device).view(1, *after)
+        under = F.unfold(places, pool.kernel_size, stride=pool.stride)[0].long()  # (channels' * window, pools)
+        window, after = len(under) // len(joined), pool(places).shape[1:]
+        rows = rows[under.view(len(joined), window, -1).transpose(0, 1).flatten()]
+    place = rows.flatten().nonzero()[:, 0]
+    return Stage(conv, (len(rows), prod(shape)), place, rows.flatten()[place] - 1, window), tuple(after)
+
+
+@torch.no_grad()
+def _joined(pad: nn.Module, conv: nn.Conv2d, shape: tuple[int, ...]) -> Tensor:
+    """(channels', h', w', inputs): the number, from 1, of the one weight that joins this input to that output, or 0.
+
+    Read off the convolution itself, by giving it the unit vectors and the weights 1, 2, 3, …
+    """
+    units = torch.eye(prod(shape), dtype=torch.float64, device=conv.weight.device).view(-1, *shape)
+    numbers = torch.arange(1.0, conv.weight.numel() + 1, dtype=torch.float64, device=conv.weight.device)
+    given = {"weight": numbers.view_as(conv.weight)}
+    if conv.bias is not None:
+        given["bias"] = numbers.new_zeros(len(conv.bias))
+    return torch.func.functional_call(conv, given, pad(units)).round().long().movedim(0, -1)

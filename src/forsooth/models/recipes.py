@@ -13,7 +13,7 @@ class Recipe:
     patience                stop after so many epochs without a new minimum of the validation loss; None: never
     double_softmax          the loss takes the softmax of the softmax, as the released XAI-TRIS code does
     evaluate_in_train_mode  dropout is never switched off, as in that code: not in validation, not in the result
-    gate                    test accuracy from which the model may be explained
+    gate                    accuracy from which a model may be explained; below it on `val` a training has collapsed
     restarts                new beginnings allowed when a training collapses
     """
 
@@ -24,19 +24,20 @@ class Recipe:
     double_softmax: bool = False
     evaluate_in_train_mode: bool = False
     gate: float = 0.8
-    restarts: int = 3
+    restarts: int = 5
     init: Literal["he_normal"] = "he_normal"
 
 
-# [clark2024xaitris], sections 2.2 and B.8. Batch, initialisation and restarts are not in the text: the first two are
-# those of the released code, the last is ours.
+# [clark2024xaitris], sections 2.2 and B.8. Batch and initialisation are not in the text: they are those of the released
+# code. Restarts are ours: one in five of the small CNNs ends below the gate, many at chance.
 PAPER_8 = Recipe(learning_rate=0.004)
 PAPER_8_RIGID = Recipe(learning_rate=0.0004)
 PAPER_64 = Recipe(learning_rate=0.0005)
 RELEASED_8 = Recipe(learning_rate=0.0005, double_softmax=True, evaluate_in_train_mode=True)
 RELEASED_64 = Recipe(learning_rate=0.0005, double_softmax=True, evaluate_in_train_mode=True)
-QUICK_8 = Recipe(learning_rate=0.01, epochs=100, patience=20)
-QUICK_64 = Recipe(learning_rate=0.001, batch=128, epochs=30, patience=5)
+# Ours. Patience must outlast the plateau of RIGID on CORR, where the MLP learns nothing for the first 30 epochs.
+QUICK_8 = Recipe(learning_rate=0.004, epochs=150, patience=40)
+QUICK_64 = Recipe(learning_rate=0.001, batch=128, epochs=30, patience=10)
 
 RECIPES = {
     ("paper", 8): PAPER_8,

@@ -50,7 +50,7 @@ def cnn(*, size: int, variant: Variant = "paper") -> nn.Module:
     """Four blocks of convolution, ReLU and 2×2 max-pool, then one linear layer.
 
     paper     'same' zero-padding; pool stride 1 at 64×64 and 2 at 8×8; biases everywhere
-    released  padding 1 on each side, pool stride 2 at both sizes; head without bias
+    released  padding 1 on each side, pool stride 2 at both sizes; at 64×64 the head has no bias
 
     Departure: after three pools the 8×8 paper net has a map of one pixel, which a fourth 2×2 pool cannot take.
     Under 'same' pooling it would be the identity, so it is left out.
@@ -68,7 +68,7 @@ def cnn(*, size: int, variant: Variant = "paper") -> nn.Module:
             layers[f"pool{i}"] = nn.MaxPool2d(2, stride=1 if same and size == 64 else 2)
         channels = filters
     layers["flatten"] = nn.Flatten()
-    layers["head"] = nn.Linear(channels * LAST_SIDE[size, variant] ** 2, 2, bias=same)
+    layers["head"] = nn.Linear(channels * LAST_SIDE[size, variant] ** 2, 2, bias=same or size == 8)
     return nn.Sequential(layers)
 
 
@@ -81,4 +81,4 @@ def _check(size: int, variant: str) -> None:
 
 LLR = Architecture(name="llr", function=llr, layer=None, cite="clark2024xaitris", version=1)
 MLP = Architecture(name="mlp", function=mlp, layer=None, cite="clark2024xaitris", version=1)
-CNN = Architecture(name="cnn", function=cnn, layer="conv4", cite="clark2024xaitris", version=1)
+CNN = Architecture(name="cnn", function=cnn, layer="conv4", cite="clark2024xaitris", version=2)

@@ -1,11 +1,10 @@
 """Published numbers, one csv per table, as printed in the papers (accuracies in per cent)."""
 
-import difflib
 from importlib import resources
 
 import pandas as pd
 
-from forsooth.records import UsageError
+from forsooth.names import unknown
 
 
 def names() -> tuple[str, ...]:
@@ -22,7 +21,6 @@ def table(name: str) -> pd.DataFrame:
     """
     wanted, known = name.lower().replace("/", "_").replace("-", "_"), names()
     if wanted not in known:
-        near = difflib.get_close_matches(wanted, known, n=3, cutoff=0.4) or known
-        raise UsageError(f"`name` must be a published table, got {name!r}; nearest: {', '.join(near)}")
+        raise unknown(name, known, argument="name")
     with resources.as_file(resources.files("forsooth.papers") / f"{wanted}.csv") as path:
         return pd.read_csv(path)

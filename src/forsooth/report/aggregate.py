@@ -1,6 +1,5 @@
 """A run folder becomes `Results`; its tidy rows become the panels and samples that the tables speak of."""
 
-import difflib
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -12,16 +11,17 @@ import pandas as pd
 from numpy.typing import NDArray
 from safetensors.numpy import load_file
 
+from forsooth.names import unknown
 from forsooth.records import UsageError
 
-ABSENT = ("skipped", "below gate")  # did not take part; every other status but "ok" is a failure
+ABSENT = ("skipped", "below gate", "no sample")  # did not take part; every other status but "ok" is a failure
 NO_MODEL = "none"  # what nulls carry as model: they belong to every panel of their dataset
 COLUMNS = (
     *("part", "model", "model_seed", "method", "metric"),
     *("sample", "value", "status", "message", "cell"),
 )
 DEFAULTS: Mapping[str, Any] = {
-    **{"preset": "", "seed": 0, "command": "", "started": "", "seconds": 0.0},
+    **{"question": "", "preset": "", "seed": 0, "command": "", "started": "", "seconds": 0.0},
     **{"settings": {}, "versions": {}, "hardware": {}, "levels": {}},
     **{"exhibits": [], "pictures": [], "facts": [], "cells": []},
 }
@@ -56,14 +56,13 @@ def read(run_dir: str | Path) -> Results:
     _demand(folder / "scores.parquet", needed=(*COLUMNS, *run["factors"]), given=rows.columns)
     rows = rows.assign(**{factor: rows[factor].map(text) for factor in run["factors"]})
     rows = rows.fillna({"message": "", "method": "", "metric": "", "model": "", "model_seed": -1, "sample": -1})
+    untimed = pd.DataFrame({"cell": pd.Series(dtype=str), "seconds": pd.Series(dtype=float)})
     timings, pictures = folder / "timings.parquet", folder / "pictures.safetensors"
     return Results(
         folder=folder,
         run=run,
         rows=rows,
-        timings=pd.read_parquet(timings)
-        if timings.is_file()
-        else pd.DataFrame({"cell": pd.Series(dtype=str), "seconds": pd.Series(dtype=float)}),
+        timings=pd.read_parquet(timings) if timings.is_file() else untimed,
         pictures=load_file(pictures) if pictures.is_file() else {},
     )
 
@@ -89,8 +88,7 @@ def choose(argument: str, wanted: str, known: Iterable[str]) -> str:
     """`wanted` if it is known; else an error that offers the nearest names."""
     names = list(known)
     if wanted not in names:
-        near = difflib.get_close_matches(wanted, names, n=3, cutoff=0.4) or names
-        raise UsageError(f"`{argument}` must be one of the run's, got {wanted!r}; nearest: {', '.join(near)}")
+        raise unknown(wanted, names, argument=argument)
     return wanted
 
 
@@ -157,8 +155,9 @@ def _on_all_samples(rows: pd.DataFrame, *, factors: list[str]) -> pd.DataFrame:
 
 
 def panel_names(results: Results, frame: pd.DataFrame) -> list[str]:
-    """A name for each row of `frame`, of the factors that vary in the run: "RIGID-CORR-CNN"."""
-    varied = [factor for factor in results.run["factors"] if factor in frame and len(levels(results, factor)) > 1]
+    """A name for each row of `frame`, of the factors that vary in the run: "RIGID-CORR-CNN"; of all if none does."""
+    factors = [factor for factor in results.run["factors"] if factor in frame]
+    varied = [factor for factor in factors if len(levels(results, factor)) > 1] or factors
     return ["-".join(level for level in row if level) for row in frame[varied].itertuples(index=False)]
 
 

@@ -29,7 +29,7 @@ from forsooth.report.medians import Medians
 CAPTION = (
     "Quartiles (box), median (white tick), 5th and 95th percentile (line) over samples and trainings. Shading tells "
     "the {shade}. The dashed line is the best median among the nulls other than the oracle: a box that does not clear "
-    "it says no more than a map that never looks at the model."
+    "it says no more than a map that never looks at the model. Lines that leave the panel are cut."
 )
 QUANTILES = [0.05, 0.25, 0.5, 0.75, 0.95]
 
@@ -60,10 +60,11 @@ def _figure(results: Results, table: Medians, panels: pd.DataFrame) -> Figure:
     order, drawn = _order(table), set()
     rows, shades = present(results, row, panels), present(results, shade, panels)
     models = panels["model"].value_counts(sort=True).index.tolist() if "model" in panels else [""]
-    figure = sheet(1.9 + 9.5 * min(1.0, len(models) * len(shades) / 6), len(rows) * (0.35 + 0.135 * len(order)) + 0.7)
-    grid = _grid(figure, rows=len(rows), models=len(models), shades=len(shades))
+    left = 0.5 + 0.066 * max(map(len, order))  # inches for the names
+    figure = sheet(left + 9.5 * min(1.0, len(models) * len(shades) / 6), len(rows) * (0.35 + 0.135 * len(order)) + 0.7)
+    grid = _grid(figure, rows=len(rows), models=len(models), shades=len(shades), left=left)
     quantiles = table.rows.groupby(["panel", "method"])["value"].quantile(QUANTILES).unstack()
-    limits = float(quantiles.min().min()), float(quantiles.max().max())
+    limits = _limits(quantiles)
     for panel, factors in panels.iterrows():
         k, s = rows.index(factors.get(row, "")), shades.index(factors.get(shade, ""))
         model = factors.get("model", "")
@@ -74,11 +75,20 @@ def _figure(results: Results, table: Medians, panels: pd.DataFrame) -> Figure:
         _boxes(axis, table, quantiles.loc[panel].reindex(order), null=null, limits=limits)
         if column not in drawn:
             note(axis, shades[s], (0.5, 1), (0, 5), align="center")
-            note(axis, model if s == 0 else "", (0, 1), (0, 19), weight="bold", size=10)
+            note(axis, model if s == 0 else "", (0, 1), (0, 19), bold=True)
         if column == 0:
-            _names(axis, table, order, rows[k])
+            _names(axis, table, order)
+            figure.text(0.01, _middle(axis), rows[k], rotation=90, va="center", fontsize=10, fontweight="bold")
         drawn.add(column)
     return figure
+
+
+def _limits(quantiles: pd.DataFrame) -> tuple[float, float]:
+    """Room for all boxes and for lines up to a third of their range: one stray line must not flatten the rest."""
+    low, q1, _, q3, high = quantiles.to_numpy().T
+    least, most = q1.min(), q3.max()
+    room = (most - least) / 3 or 1.0
+    return float(max(low.min(), least - room)), float(min(high.max(), most + room))
 
 
 def _order(table: Medians) -> list[str]:
@@ -87,7 +97,7 @@ def _order(table: Medians) -> list[str]:
     return [*lines["method"][~lines["null"]], *lines["method"][lines["null"]]]
 
 
-def _grid(figure: Figure, *, rows: int, models: int, shades: int) -> GridSpec:
+def _grid(figure: Figure, *, rows: int, models: int, shades: int, left: float) -> GridSpec:
     """A column per shade, with a narrow gap between models."""
     width, height = figure.get_size_inches()
     return figure.add_gridspec(
@@ -96,7 +106,7 @@ def _grid(figure: Figure, *, rows: int, models: int, shades: int) -> GridSpec:
         width_ratios=([1.0] * shades + [0.15]) * (models - 1) + [1.0] * shades,
         wspace=0.06,
         hspace=0.08,
-        left=1.85 / width,
+        left=left / width,
         right=1 - 0.1 / width,
         top=1 - 0.5 / height,
         bottom=0.3 / height,
@@ -118,7 +128,7 @@ def _boxes(axis: Axes, table: Medians, quantiles: pd.DataFrame, *, null: float, 
     axis.set_ylim(len(quantiles) - 0.4, -0.6)
     axis.set_yticks([])
     axis.set_xlim(limits[0] - 0.03 * span, limits[1] + 0.03 * span)
-    ticks = MaxNLocator(3).tick_values(*limits)  # none near the ends: the next panel begins there
+    ticks = np.asarray(MaxNLocator(3).tick_values(*limits))  # none near the ends: the next panel begins there
     axis.set_xticks(ticks[(ticks > limits[0] + 0.1 * span) & (ticks < limits[1] - 0.1 * span)])
     axis.grid(axis="x")
 
@@ -129,20 +139,15 @@ def _best_null(table: Medians, panel: int) -> float:
     return float(table.sign * np.nanmax(table.sign * nulls)) if np.isfinite(nulls).any() else np.nan
 
 
-def _names(axis: Axes, table: Medians, order: Sequence[str], row: str) -> None:
+def _names(axis: Axes, table: Medians, order: Sequence[str]) -> None:
     axis.set_yticks(range(len(order)), order, fontsize=7.5)
     nulls = {method for method, null in zip(table.methods, table.null, strict=True) if null}
     for label, method in zip(axis.get_yticklabels(), order, strict=True):
         label.set_color(MUTED if method in nulls else INK)
         label.set_fontstyle("italic" if method in nulls else "normal")
-    axis.annotate(
-        row,
-        (0, 0.5),
-        (-126, 0),
-        "axes fraction",
-        "offset points",
-        rotation=90,
-        va="center",
-        fontsize=10,
-        fontweight="bold",
-    )
+
+
+def _middle(axis: Axes) -> float:
+    """Height of the middle of the axes in the figure, from 0 to 1."""
+    place = axis.get_position()
+    return (place.y0 + place.y1) / 2

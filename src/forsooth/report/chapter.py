@@ -10,7 +10,7 @@ from forsooth.report.aggregate import Results, levels, panel_names, text
 from forsooth.report.leaderboard import board, completeness_gaps, wins
 from forsooth.report.medians import Medians, where
 from forsooth.report.tables import accuracies, display, failures, number, settings, share, skips, times
-from forsooth.report.verdict import NOTABLE, verdict
+from forsooth.report.verdict import NOTABLE, caution, verdict
 
 Values = dict[str, Any]
 
@@ -20,9 +20,10 @@ def chapter(results: Results, tables: Mapping[str, Medians]) -> Values:
     run, gaps = results.run, completeness_gaps(results)
     boards = {metric: board(table, gaps=gaps) for metric, table in tables.items()}
     return {
-        **{name: run[name] for name in ("suite", "title", "preset", "seed", "command", "facts", "cells")},
+        **{name: run[name] for name in ("suite", "title", "question", "preset", "seed", "command", "facts", "cells")},
         **{name: _flat(run[name]) for name in ("versions", "hardware", "settings")},
         "verdict": verdict(results, tables, boards),
+        "caution": caution(results),
         "tiles": _tiles(results, tables),
         "factors": ", ".join(run["factors"]),
         "levels": {factor: ", ".join(levels(results, factor)) for factor in run["factors"]},

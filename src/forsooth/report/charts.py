@@ -1,6 +1,7 @@
 """Figures of numbers: leaderboards and accuracies."""
 
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -45,7 +46,7 @@ def leaderboards(results: Results, tables: Tables) -> tuple[Drawing, ...]:
         axis.set_axis_off()
     for axis, (metric, lines) in zip(axes, boards.items(), strict=False):
         _dots(axis, lines)
-        note(axis, metric, (0, 1), (0, 6), weight="bold", size=10)
+        note(axis, metric, (0, 1), (0, 6), bold=True)
         note(axis, "more is better →" if tables[metric].sign > 0 else "← less is better", (1, 1), (0, 6), align="right")
     figure.legend(handles=_dot_legend(), loc="lower center", ncols=5, frameon=False, fontsize=8)
     figure.tight_layout(rect=(0, 0.3 / figure.get_figheight(), 1, 1), w_pad=2)
@@ -120,37 +121,11 @@ def accuracy(results: Results, tables: Tables) -> tuple[Drawing, ...]:
     table = accuracies(results)
     if table.empty:
         return ()
-    place, known = np.arange(len(table)), table["published"].notna().to_numpy()
     figure = sheet(8, 0.9 + 0.215 * len(table))
     axis = figure.subplots()
-    axis.hlines(place, table["lowest"], table["highest"], color=BLUE, alpha=0.3, linewidth=5)
-    axis.scatter(
-        table["accuracy"],
-        place,
-        s=32,
-        color=BLUE,
-        edgecolor="white",
-        linewidth=0.7,
-        zorder=3,
-        label="ours, mean (pale: lowest to highest training)",
-    )
-    if known.any():
-        axis.hlines(
-            place[known], table["published"][known], table["accuracy"][known], color=LINE, linewidth=1, zorder=1
-        )
-        axis.scatter(
-            table["published"][known],
-            place[known],
-            s=34,
-            marker="D",
-            facecolor="white",
-            edgecolor=VERMILION,
-            linewidth=1.4,
-            zorder=4,
-            label="published",
-        )
+    _accuracies(axis, table)
     _gate(axis, results, vertical=True)
-    axis.set_yticks(place, panel_names(results, table))
+    axis.set_yticks(range(len(table)), panel_names(results, table))
     axis.set_ylim(len(table) - 0.4, -0.6)
     axis.set_xlabel("test accuracy, %")
     axis.grid(axis="x")
@@ -162,10 +137,22 @@ def accuracy(results: Results, tables: Tables) -> tuple[Drawing, ...]:
             title="Trained accuracy beside the published one",
             caption="Mean test accuracy of our trainings (dot), their lowest and highest (pale line), and what the "
             "paper prints (diamond).",
-            alt=f"Dot plot of test accuracy in {len(table)} panels, {int(known.sum())} of them with a published value",
+            alt=f"Dot plot of test accuracy in {len(table)} panels, {table['published'].count()} of them published",
             figure=figure,
         ),
     )
+
+
+def _accuracies(axis: Axes, table: pd.DataFrame) -> None:
+    place, known = np.arange(len(table)), table["published"].notna().to_numpy()
+    ours, theirs = table["accuracy"].to_numpy(), table["published"].to_numpy()
+    dot, diamond = "ours, mean (pale: lowest to highest training)", "published"
+    axis.hlines(place, table["lowest"], table["highest"], color=BLUE, alpha=0.3, linewidth=5)
+    axis.scatter(ours, place, s=32, color=BLUE, edgecolor="white", linewidth=0.7, zorder=3, label=dot)
+    if known.any():
+        axis.hlines(place[known], theirs[known], ours[known], color=LINE, linewidth=1, zorder=1)
+        look: dict[str, Any] = {"marker": "D", "facecolor": "white", "edgecolor": VERMILION, "linewidth": 1.4}
+        axis.scatter(theirs[known], place[known], s=34, zorder=4, label=diamond, **look)
 
 
 def _gate(axis: Axes, results: Results, *, vertical: bool) -> None:
@@ -179,7 +166,7 @@ def _gate(axis: Axes, results: Results, *, vertical: bool) -> None:
 def accuracy_by_alpha(results: Results, tables: Tables) -> tuple[Drawing, ...]:
     """Accuracy against the signal-to-noise ratio, as in Fig. B2 of [clark2024xaitris]."""
     rows = results.rows
-    rows = rows[rows["part"].eq("sweep") & rows["metric"].eq("accuracy") & rows["status"].eq("ok")]
+    rows = rows[rows["part"].eq("sweep") & rows["metric"].eq("accuracy") & rows["value"].notna()]
     drawings = []
     for name, group in outer_groups(results, rows):
         figure = _sweep(results, group)
@@ -204,10 +191,10 @@ def _sweep(results: Results, rows: pd.DataFrame) -> Figure:
         own = rows[(rows[row].eq(top) if row else True) & (rows[shade].eq(column) if shade else True)]
         _curves(axes[k, j], results, own)
         if k == 0:
-            note(axes[k, j], top, (0.5, 1), (0, 6), align="center", weight="bold", size=10)
+            note(axes[k, j], top, (0.5, 1), (0, 6), align="center", bold=True)
         if j == 0:
             axes[k, j].set_ylabel("test accuracy, %")
-            note(axes[k, j], column, (0, 1), (3, -11), weight="bold")
+            note(axes[k, j], column, (0, 1), (3, -11), bold=True)
         if k == len(columns) - 1:
             axes[k, j].set_xlabel("α")
     handles = {

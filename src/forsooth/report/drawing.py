@@ -124,11 +124,10 @@ def note(
     offset: tuple[float, float],
     *,
     align: str = "left",
-    weight: str = "normal",
-    size: float = 8,
+    bold: bool = False,
 ) -> None:
-    """Words at a place of the axes (0 to 1), moved by an offset in points."""
-    colour = INK if weight == "bold" else MUTED
-    axis.annotate(
-        words, at, offset, "axes fraction", "offset points", ha=align, color=colour, fontweight=weight, fontsize=size
+    """Words at a place of the axes (0 to 1), moved by an offset in points; a heading if bold."""
+    look: dict[str, Any] = (
+        {"color": INK, "fontweight": "bold", "fontsize": 10} if bold else {"color": MUTED, "fontsize": 8}
     )
+    axis.annotate(words, at, offset, "axes fraction", "offset points", ha=align, **look)

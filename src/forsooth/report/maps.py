@@ -1,6 +1,7 @@
 """Figures of heat maps: examples, global maps, explanation strategies."""
 
 from collections.abc import Mapping, Sequence
+from textwrap import wrap
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,9 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from forsooth.report.aggregate import NO_MODEL, Results, in_order, levels, panel_names, text
-from forsooth.report.drawing import INK, MUTED, Drawing, Tables, outer_groups, sheet
+from forsooth.report.drawing import INK, MUTED, Drawing, Tables, outer_groups, roles, sheet
 from forsooth.report.medians import CEILING
+from forsooth.report.tables import number
 
 Tile = NDArray[np.float64]  # (height, width, 3) in [0, 1]
 PLAIN = ("input", "truth")  # columns that are no method's map
@@ -106,7 +108,9 @@ def _tiled(
         for k, (b, name) in enumerate((b, name) for b, block in enumerate(blocks) for name in block)
     ]
     across, down = columns[-1][1] + 1, len(lines)
-    left, top, right = 1.15, 1.5, 0.75
+    left = 0.2 + 0.075 * max(map(len, names))  # inches for the names of rows and, slanted, of columns
+    top = 0.3 + 0.06 * max(len(name) for name, _ in columns)
+    right = 0.1 + 0.045 * max(len(name) for name, _ in columns[-4:])
     figure = sheet(left + right + INCH * across, top + 0.1 + INCH * down)
     width, height = figure.get_size_inches()
     axis = figure.add_axes((left / width, 0.1 / height, INCH * across / width, INCH * down / height))
@@ -115,10 +119,7 @@ def _tiled(
     for k, line in enumerate(lines):
         axis.text(-0.25, k + 0.5, names[k], ha="right", va="center", fontsize=8)
         for name, x in columns:
-            if not np.any(line.get(name, 0)):
-                axis.text(
-                    x + 0.5, k + 0.5, "0" if name in line else "–", ha="center", va="center", color=MUTED, fontsize=8
-                )
+            axis.text(x + 0.5, k + 0.5, _mark(line.get(name)), ha="center", va="center", color=MUTED, fontsize=8)
     faint = blocks[-1] if len(blocks) > 2 else ()
     for name, x in columns:
         words = axis.text(x + 0.45, -0.15, name, rotation=55, rotation_mode="anchor", va="bottom", fontsize=8)
@@ -127,14 +128,21 @@ def _tiled(
     return figure
 
 
+def _mark(picture: NDArray[Any] | None) -> str:
+    """What to write where there is nothing to see: a dash for no map or no number in it, a 0 for a map of zeros."""
+    if picture is None or not np.isfinite(picture).any():
+        return "–"
+    return "" if np.nan_to_num(picture, posinf=0, neginf=0).any() else "0"
+
+
 def _canvas(lines: Sequence[Mapping[str, NDArray[Any]]], columns: Sequence[tuple[str, float]]) -> Tile:
-    """All tiles in one picture, CELL pixels a tile: one image draws fifty times as fast as five hundred."""
+    """All tiles in one picture, CELL pixels a tile: one image draws faster than five hundred."""
     canvas = np.ones((CELL * len(lines), round(CELL * (columns[-1][1] + 1)), 3))
     inner = CELL - 2 * MARGIN
     for k, line in enumerate(lines):
         for name, x in columns:
             picture = line.get(name)
-            tile = np.full((1, 1, 3), BLANK) if picture is None or not np.any(picture) else _painted(picture, name)
+            tile = np.full((1, 1, 3), BLANK) if picture is None or _mark(picture) else _painted(picture, name)
             down, right = (np.arange(inner) * edge // inner for edge in tile.shape[:2])  # nearest pixel
             y, left = CELL * k + MARGIN, round(CELL * x) + MARGIN
             canvas[y : y + inner, left : left + inner] = tile[down[:, None], right]
@@ -146,40 +154,47 @@ def _painted(picture: NDArray[Any], name: str) -> Tile:
 
     An input is grey or, with three channels, in colour; a map is |map| summed over channels, over its largest.
     """
-    values = np.nan_to_num(np.asarray(picture, dtype=float))
+    values = np.nan_to_num(np.asarray(picture, dtype=float), posinf=0, neginf=0)
     values = values.reshape(-1, *values.shape[-2:])
     if name == "input" and len(values) == 3:
         span = np.ptp(values) or 1.0
         return np.moveaxis((values - values.min()) / span, 0, -1)
     if name == "input":
-        return colormaps["gray"](0.5 + 0.5 * values[0] / np.abs(values).max())[..., :3]
+        return colormaps["gray"](0.5 + 0.5 * values[0] / (np.abs(values).max() or 1.0))[..., :3]
     mass = np.abs(values).sum(axis=0)
-    return colormaps["magma"](mass / mass.max())[..., :3]
+    return colormaps["magma"](mass / (mass.max() or 1.0))[..., :3]
 
 
 def strategies(results: Results, tables: Tables) -> tuple[Drawing, ...]:
     """What the scores say of maps drawn by hand, as Fig. B3 of [clark2024xaitris]."""
-    rows, pictures = results.rows[results.rows["part"].eq("strategies")], _pictures(results)
-    pictures = pictures[pictures["kind"].eq("strategy")]
-    names = [name for name in pictures["method"].unique() if name in set(rows["method"])]
-    if not names:
-        return ()
-    figure = sheet(max(4.0, 1.55 * len(names)), 2.5)
-    for axis, name in zip(figure.subplots(1, len(names), squeeze=False)[0], names, strict=True):
-        tensor = pictures[pictures["method"].eq(name)]["tensor"].iloc[0]
-        axis.imshow(_painted(results.pictures[tensor], name), interpolation="nearest")
+    pictures, drawings = _pictures(results), []
+    rows = results.rows[results.rows["part"].eq("strategies")]
+    for name, group in outer_groups(results, rows):
+        shown = pictures[pictures["kind"].eq("strategy") & pictures["method"].isin(group["method"])]
+        shown = shown.merge(group[[*roles(results)[0]]].drop_duplicates()) if roles(results)[0] else shown
+        if len(shown):
+            drawings.append(
+                Drawing(
+                    name="_".join(["strategies", *name]),
+                    title=" · ".join(["What the scores reward", *name]),
+                    caption="Maps drawn by hand and what the scores make of them.",
+                    alt="Hand-made maps with their scores: " + ", ".join(shown["method"].unique()),
+                    figure=_row_of_maps(results, shown.drop_duplicates("method"), group),
+                )
+            )
+    return tuple(drawings)
+
+
+def _row_of_maps(results: Results, pictures: pd.DataFrame, rows: pd.DataFrame) -> Figure:
+    """The pictures side by side, each with its name above and its scores below."""
+    figure = sheet(1.75 * len(pictures), 2.85)
+    axes = figure.subplots(1, len(pictures), squeeze=False)[0]
+    for axis, picture in zip(axes, pictures.itertuples(), strict=True):
+        axis.imshow(_painted(results.pictures[picture.tensor], picture.method), interpolation="nearest")
         axis.set_axis_off()
-        axis.set_title(name, fontsize=9)
-        scores = rows[rows["method"].eq(name)].groupby("metric", sort=False)["value"].mean()
-        words = "\n".join(f"{metric} {value:.2f}" for metric, value in scores.items())
+        axis.set_title("\n".join(wrap(picture.method, 18)), fontsize=9)
+        scores = rows[rows["method"].eq(picture.method)].groupby("metric", sort=False)["value"].mean()
+        words = "\n".join(f"{metric} {number(value, digits=2)}" for metric, value in scores.items())
         axis.text(0.5, -0.06, words, transform=axis.transAxes, ha="center", va="top", fontsize=8.5, linespacing=1.4)
-    figure.subplots_adjust(left=0.02, right=0.98, top=0.88, bottom=0.3, wspace=0.15)
-    return (
-        Drawing(
-            name="strategies",
-            title="What the scores reward",
-            caption="Maps drawn by hand and their scores: what a metric thinks of the whole truth, a part, an outline.",
-            alt="Hand-made maps with their scores: " + ", ".join(names),
-            figure=figure,
-        ),
-    )
+    figure.subplots_adjust(left=0.02, right=0.98, top=0.84, bottom=0.27, wspace=0.12)
+    return figure

@@ -119,21 +119,22 @@ def accuracies(results: Results) -> pd.DataFrame:
         highest=("value", "max"),
         below=("gated", "sum"),
     )
-    table = in_order(results, table).merge(_published(results), how="left")
-    return table.assign(difference=table["accuracy"] - table["published"])
+    table = in_order(results, table)
+    key = [table[factor].str.lower() for factor in factors]
+    published = _published(results).reindex(pd.MultiIndex.from_arrays(key)).set_axis(table.index)
+    return table.join(published).assign(difference=lambda both: both["accuracy"] - both["published"])
 
 
 def _published(results: Results) -> pd.DataFrame:
-    """The factors, published_alpha and published accuracy of every published panel; no rows for other suites."""
+    """published_alpha and published accuracy by the factors in lower case; no rows for other suites."""
     factors = results.run["factors"]
     tables = PUBLISHED.get(results.run["suite"], {}) if "size" in factors else {}
     parts = [papers.table(name).assign(size=size) for size, name in tables.items()]
-    columns = [*factors, "published_alpha", "published"]
+    columns = ["published_alpha", "published"]
     if not parts:
-        return pd.DataFrame(columns=columns).astype(
-            {"published_alpha": float, "published": float} | dict.fromkeys(factors, str)
-        )
-    return pd.concat(parts).rename(columns={"alpha": "published_alpha", "accuracy": "published"})[columns]
+        return pd.DataFrame(columns=columns, index=pd.MultiIndex.from_arrays([[] for _ in factors]), dtype=float)
+    every = pd.concat(parts).rename(columns={"alpha": "published_alpha", "accuracy": "published"})
+    return every.assign(**{name: every[name].str.lower() for name in factors}).set_index(factors)[columns]
 
 
 def failures(tables: Sequence[Medians]) -> pd.DataFrame:
@@ -156,7 +157,9 @@ def failures(tables: Sequence[Medians]) -> pd.DataFrame:
 def skips(results: Results) -> pd.DataFrame:
     """What took no part and why: what, status, message, times, where (a few panels by name)."""
     rows = results.rows
-    rows = rows[~rows["status"].eq("ok") & (~rows["part"].eq("scores") | rows["status"].isin(ABSENT))]
+    gated = rows["part"].eq("sweep") & rows["status"].eq("below gate")  # a sweep is made to go below
+    lost = ~rows["status"].eq("ok") & (~rows["part"].eq("scores") | rows["status"].isin(ABSENT))
+    rows = rows[lost & ~gated]
     rows = rows.assign(what=rows["method"].mask(rows["method"].eq(""), rows["part"]), panel=panel_names(results, rows))
     parts = []
     for names, group in rows.groupby(["what", "status", "message"], sort=False):

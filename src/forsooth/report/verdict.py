@@ -67,12 +67,11 @@ def _against_nulls(table: Medians) -> str:
     nulls = [name for name, null, rival in zip(table.methods, table.null, table.rival, strict=True) if null and rival]
     if not nulls or table.null.all():
         return ""
-    won = int(wins(table).any(axis=1).sum())
-    total = len(table.panels)
-    return (
-        f"In {won} of {total} panels at least one method is clearly better than every map that never looks at the "
-        f"model ({listed(nulls)}); in {total - won} none is."
-    )
+    won, total = int(wins(table).any(axis=1).sum()), len(table.panels)
+    where = f"In {won} of {total} panels" if won < total else f"In each of {plural(total, 'panel')}"
+    none = f"; in {total - won} none is" if won < total else ""
+    maps = f"every map that never looks at the model ({listed(nulls)})"
+    return f"{where} at least one method is clearly better than {maps}{none}."
 
 
 def _strongest_null(results: Results, table: Medians) -> str:
@@ -96,7 +95,8 @@ def _never(board: pd.DataFrame) -> str:
     losers = methods[methods["wins"].eq(0)]["method"].tolist()
     if not losers or not board["null"].any():
         return ""
-    return f"{len(losers)} of {len(methods)} methods are clearly better than all these in no panel: {listed(losers)}."
+    are = "is" if len(losers) == 1 else "are"
+    return f"{len(losers)} of {len(methods)} methods {are} clearly better than all these in no panel: {listed(losers)}."
 
 
 def _failing(board: pd.DataFrame) -> str:
@@ -112,6 +112,14 @@ def _gated(results: Results) -> str:
         return ""
     were = "was" if gated == 1 else "were"
     return f"{gated} of {len(training)} trained models fell below the accuracy gate and {were} not explained."
+
+
+def caution(results: Results) -> str:
+    """What the intervals cannot know."""
+    rows = results.rows[results.rows["part"].eq("scores") & results.rows["model_seed"].ge(0)]
+    if rows["model_seed"].nunique() > 1:
+        return "Intervals are over samples and trainings."
+    return "There is one training per panel: intervals are over samples, and cannot know how another training differs."
 
 
 def plural(count: int, noun: str) -> str:

@@ -24,8 +24,8 @@ def strategies(truth: Tensor) -> dict[str, Tensor]:
     grown = F.max_pool2d(truth[None, None].float(), 3, stride=1, padding=1)[0, 0].bool()
     maps = {
         "truth": truth,
-        "half of each piece": sum(_first(piece, int(piece.sum()) // 2) for piece in pieces),
-        "one pixel of each piece": sum(_first(piece, 1) for piece in pieces),
+        "half of each piece": torch.stack([_first(piece, int(piece.sum()) // 2) for piece in pieces]).sum(0),
+        "one pixel of each piece": torch.stack([_first(piece, 1) for piece in pieces]).sum(0),
         "outline": grown & ~truth,
         "one piece only": upper,
         "whole image": torch.ones_like(truth),

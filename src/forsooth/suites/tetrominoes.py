@@ -1,5 +1,6 @@
 """The tasks of XAI-TRIS: train a network, make maps, score them. Arguments are plain values; results are cells."""
 
+import dataclasses
 import functools
 import json
 from typing import Any
@@ -50,6 +51,8 @@ def train_network(
     """One training. The cell holds the weights and which test images the network gets right."""
     dataset, setting = data(panel), panel["setting"]
     recipe = recipes.recipe(net["recipe"], size=setting["size"], scenario=setting["scenario"])
+    if part == "sweep":  # chance is a result there, not a collapse
+        recipe = dataclasses.replace(recipe, restarts=0)
     trained = train.fit(lambda: _untrained(net, setting["size"]), dataset, recipe, seed=seed, device=device)
     correct = _correct(trained.module, dataset, device)
     row = {
@@ -157,7 +160,7 @@ def score(made: Cell, *, panel: dict[str, Any], about: dict[str, Any], method: s
         pictures.append({**about, "method": method, "tensor": "global", "kind": "global"})
     return Cell(
         rows=tuple({**shared, **row} for row in rows),
-        tensors={"example": flat[0], "global": flat.mean(0)},
+        tensors={"example": flat[0], "global": flat.nan_to_num(0.0, 0.0, 0.0).mean(0)},
         facts={"pictures": pictures},
     )
 

@@ -1,0 +1,123 @@
+"""Kernel SHAP and LIME against Captum: time on 256 images of 8x8, and error to exact Shapley values.
+
+One thread, processor time. Captum is tuned: all perturbations of an image in one forward. The exact values come from
+enumerating all coalitions of 12 players. Run: python benchmarks/surrogates.py
+"""
+
+import itertools
+import math
+import time
+import warnings
+from collections.abc import Callable
+
+import torch
+from captum._utils.models.linear_model import SkLearnRidge
+from captum.attr import KernelShap, Lime
+from forwards import perceptron
+from torch import Tensor
+
+from forsooth.attributions.shapley import kernel_shap, kernel_shap_unconstrained
+from forsooth.attributions.surrogates import lime, lime_lasso
+from forsooth.games import coalition_values
+from forsooth.seeds import generator
+
+MODEL = perceptron((64, 32, 16, 8, 2))
+SAMPLES = 100
+Explain = Callable[[Tensor, Tensor], Tensor]
+
+
+def seconds(explain: Explain, x: Tensor, target: Tensor, *, rounds: int) -> float:
+    explain(x[:2], target[:2])
+    best = math.inf
+    for _ in range(rounds):
+        start = time.thread_time()
+        explain(x, target)
+        best = min(best, time.thread_time() - start)
+    return best
+
+
+def speed() -> None:
+    x, target = torch.randn(256, 1, 8, 8, generator=generator(0, "x")), torch.arange(256) % 2
+    shap, lasso, ridge = KernelShap(MODEL), Lime(MODEL), Lime(MODEL, interpretable_model=SkLearnRidge(alpha=1.0))
+    pairs: tuple[tuple[str, Explain, Explain], ...] = (
+        (
+            f"Kernel SHAP, {SAMPLES} samples",
+            lambda x, t: kernel_shap(MODEL, x, t, generator=generator(0), samples=SAMPLES - 2),
+            lambda x, t: shap.attribute(x, target=t, n_samples=SAMPLES, perturbations_per_eval=SAMPLES),
+        ),
+        (
+            "Kernel SHAP, 25 samples, least norm",
+            lambda x, t: kernel_shap_unconstrained(MODEL, x, t, generator=generator(0)),
+            lambda x, t: shap.attribute(x, target=t, n_samples=25, perturbations_per_eval=25),
+        ),
+        (
+            f"LIME, {SAMPLES} samples, ridge",
+            lambda x, t: lime(MODEL, x, t, generator=generator(0), samples=SAMPLES),
+            lambda x, t: ridge.attribute(x, target=t, n_samples=SAMPLES, perturbations_per_eval=SAMPLES),
+        ),
+        (
+            "LIME, 25 samples, lasso",
+            lambda x, t: lime_lasso(MODEL, x, t, generator=generator(0)),
+            lambda x, t: lasso.attribute(x, target=t, n_samples=25, perturbations_per_eval=25),
+        ),
+    )
+    for name, ours, theirs in pairs:
+        fast, slow = seconds(ours, x, target, rounds=5), seconds(theirs, x, target, rounds=1)
+        print(f"  {name:36} ours {fast:8.4f} s   Captum {slow:7.2f} s   {slow / fast:6.0f} times as fast")
+
+
+def exact(x: Tensor, target: Tensor, players: Tensor, count: int) -> Tensor:
+    """Shapley values (n, count) from the values of all coalitions."""
+    masks = torch.tensor(list(itertools.product((False, True), repeat=count)))
+    values = coalition_values(MODEL, x, target, masks, players=players).double()  # (n, 2^count)
+    sizes = masks.sum(dim=1)
+    weight = torch.tensor([1 / (count * math.comb(count - 1, size)) for size in range(count)], dtype=torch.float64)
+    phi = []
+    for player in range(count):
+        inside = masks[:, player]
+        gain = values[:, inside] @ weight[sizes[inside] - 1] - values[:, ~inside] @ weight[sizes[~inside]]
+        phi.append(gain)
+    return torch.stack(phi, dim=1)
+
+
+def error() -> None:
+    """Root mean square error of the players' values, as a share of the root mean square of the exact ones."""
+    x, target = torch.randn(8, 1, 8, 8, generator=generator(1, "x")), torch.arange(8) % 2
+    piece = torch.arange(8)
+    players, count = (piece[:, None] * 3 // 8) * 4 + piece * 4 // 8, 12  # three rows of four patches
+    truth, sizes = exact(x, target, players, count), torch.bincount(players.flatten())
+
+    def relative(map_: Tensor, *, shared: bool) -> float:
+        sums = torch.zeros(len(map_), count).index_add_(1, players.flatten(), map_.flatten(1).float())
+        found = sums if shared else sums / sizes  # Captum repeats a player's value in all its pixels
+        return ((found - truth).square().mean() / truth.square().mean()).sqrt().item()
+
+    shap, ridge = KernelShap(MODEL), Lime(MODEL, interpretable_model=SkLearnRidge(alpha=1.0))
+    labels, seeds = players[None, None], range(5)
+    for samples in (50, 100, 300, 1000):
+        mine, theirs = {"players": players}, {"feature_mask": labels, "n_samples": samples}
+        theirs["perturbations_per_eval"] = samples
+        rows: dict[str, list[float]] = {"Kernel SHAP": [], "its Captum": [], "LIME": [], "its Captum ": []}
+        for seed in seeds:
+            torch.manual_seed(seed)  # Captum draws from the global generator
+            map_ = kernel_shap(MODEL, x, target, generator=generator(seed), samples=samples - 2, **mine)
+            rows["Kernel SHAP"].append(relative(map_, shared=True))
+            rows["its Captum"].append(relative(shap.attribute(x, target=target, **theirs), shared=False))
+            map_ = lime(MODEL, x, target, generator=generator(seed), samples=samples, **mine)
+            rows["LIME"].append(relative(map_, shared=True))
+            rows["its Captum "].append(relative(ridge.attribute(x, target=target, **theirs), shared=False))
+        text = "   ".join(f"{name.strip()} {sum(found) / len(found):7.4f}" for name, found in rows.items())
+        print(f"  {samples:5} forwards   {text}")
+
+
+def main() -> None:
+    torch.set_num_threads(1)
+    warnings.filterwarnings("ignore", message="You are providing multiple inputs for Lime")
+    print("256 images of 8x8, MLP 64-32-16-8-2, every pixel a player")
+    speed()
+    print("12 players, error to exact Shapley values at equal numbers of forwards, mean of 8 images and 5 seeds")
+    error()
+
+
+if __name__ == "__main__":
+    main()

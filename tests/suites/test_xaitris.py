@@ -1,0 +1,178 @@
+"""The suite from words to rows, at the smallest scale, with good methods and bad ones."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import tiny
+
+from forsooth import api
+from forsooth.records import Choice, UsageError
+from forsooth.suites import xaitris
+
+BAD = ("raises", "wrong_shape", "no_tensor", "not_a_number", "says_nothing", "changes_its_input", "draws")
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory) -> api.Run:
+    methods = [*tiny.METHODS, "guided_grad_cam", "deep_lift", *(f"own_methods:{name}" for name in BAD)]
+    folder = tmp_path_factory.mktemp("tiny") / "run"
+    return api.run("xaitris", methods=methods, only=tiny.ONLY, settings=tiny.SETTINGS, out=folder)
+
+
+@pytest.fixture(scope="module")
+def scores(run) -> pd.DataFrame:
+    return run.rows.query("part == 'scores'")
+
+
+def of(scores: pd.DataFrame, method: str, metric: str = "ima") -> pd.DataFrame:
+    return scores[(scores["method"] == method) & (scores["metric"] == metric)]
+
+
+def test_the_oracle_scores_one_in_every_metric(scores):
+    for metric in ("emd", "ima", "precision"):
+        np.testing.assert_allclose(of(scores, "oracle", metric)["value"], 1.0, atol=1e-12)
+
+
+def test_every_sample_has_a_row_for_every_method_and_metric(scores):
+    asked = scores[~scores["status"].isin(["skipped"]) & scores["metric"].isin(["emd", "ima", "precision"])]
+    counts = asked.groupby(["method", "model", "metric"])["sample"].nunique()
+    assert set(counts) == {tiny.SETTINGS["samples"]}
+
+
+@pytest.mark.parametrize(
+    "name, status, message",
+    [
+        ("raises", "error", "ValueError: no map today"),
+        ("wrong_shape", "wrong shape", "the map must have the shape of x (6, 1, 8, 8), got (6, 3)"),
+        ("no_tensor", "wrong shape", "the map must have the shape of x (6, 1, 8, 8), got NoneType"),
+        ("says_nothing", "zero map", ""),
+    ],
+)
+def test_a_bad_method_is_rows_with_a_status_and_the_run_goes_on(scores, name, status, message):
+    rows = of(scores, f"own_methods:{name}")
+    assert set(rows["status"]) == {status}
+    assert set(rows["message"]) == {message}
+    assert rows["value"].isna().all()
+
+
+def test_one_map_that_is_not_finite_is_one_row(scores):
+    rows = of(scores, "own_methods:not_a_number")
+    assert list(rows["status"]) == (["not finite"] + ["ok"] * 5) * 2
+    assert rows["value"].isna().sum() == 2
+
+
+def test_a_method_that_changes_its_input_changes_nobody_elses(run, tmp_path):
+    alone = api.run("xaitris", methods=["saliency"], only=tiny.ONLY, settings=tiny.SETTINGS, out=tmp_path / "run")
+    together = of(run.rows, "saliency")["value"].to_numpy()
+    np.testing.assert_array_equal(of(alone.rows, "saliency")["value"], together)
+
+
+def test_who_cannot_meet_is_skipped_with_a_reason(scores):
+    skipped = scores[scores["status"] == "skipped"]
+    assert set(skipped["model"]) == {"llr", "mlp"}
+    assert skipped["message"].str.contains("guided_grad_cam reads a convolutional layer, and").all()
+
+
+def test_a_promise_is_checked_on_every_sample(scores):
+    gaps = of(scores, "deep_lift", "gap")
+    assert len(gaps) == 2 * tiny.SETTINGS["samples"]
+    assert gaps["value"].max() < 1e-4
+
+
+def test_the_leaderboard_counts_a_failure_as_the_worst(run):
+    board = run.leaderboard("ima").set_index("method")
+    assert board.loc["own_methods:raises", "score"] == 0
+    assert board.loc["own_methods:raises", "failed"] == 1
+    assert board.loc["oracle", "score"] == 1
+
+
+def test_the_page_is_one_file_that_names_the_failures(run):
+    page = (run.folder / "report.html").read_text()
+    assert "no map today" in page
+    assert "http://" not in page.replace("http://www.w3.org", "") and "src=\"http" not in page
+
+
+def test_a_pool_gives_the_same_bytes(run, tmp_path):
+    again = {}
+    for workers in (1, 2):
+        folder = tmp_path / str(workers)
+        api.run(
+            "xaitris", methods=tiny.METHODS, only=tiny.ONLY, settings=tiny.SETTINGS, out=folder, workers=workers
+        )
+        again[workers] = (folder / "scores.parquet").read_bytes()
+    assert again[1] == again[2]
+
+
+def test_another_seed_gives_other_numbers(run, tmp_path):
+    other = api.run(
+        "xaitris", methods=["saliency"], only=tiny.ONLY, settings=tiny.SETTINGS, out=tmp_path / "run", seed=1
+    )
+    assert not np.array_equal(of(other.rows, "saliency")["value"], of(run.rows, "saliency")["value"])
+
+
+def test_a_network_below_its_gate_is_not_explained(tmp_path):
+    settings = {**tiny.SETTINGS, "alpha": 0.0}
+    run = api.run("xaitris", methods=["saliency", "oracle"], only=tiny.ONLY, settings=settings, out=tmp_path / "run")
+    rows = run.rows
+    assert set(rows.query("part == 'training'")["status"]) == {"below gate"}
+    assert set(rows.query("method == 'saliency'")["status"]) == {"below gate"}
+    assert set(rows.query("method == 'oracle'")["status"]) == {"no sample"}
+    assert (tmp_path / "run" / "report.html").is_file()
+
+
+@pytest.mark.parametrize(
+    "words, message",
+    [
+        ({"suite": "xaitri"}, r"`suite` must be a known name, got 'xaitri'; did you mean xaitris\?"),
+        ({"preset": "papr"}, r"`preset` must be a known name, got 'papr'; did you mean paper\?"),
+        ({"methods": ["salency"]}, r"`methods` must be a known name, got 'salency'; did you mean saliency"),
+        ({"methods": [lambda model, x, target: x]}, "`methods` must hold functions with a name of their own"),
+        ({"only": {"scenario": "LNI"}}, r"`scenario` must be a known name, got 'LNI'; did you mean LIN\?"),
+        ({"only": {"szenario": "LIN"}}, r"`only` must be a known name, got 'szenario'; did you mean scenario"),
+        ({"settings": {"alpha": 1.3}}, r"`alpha` must lie in \[0, 1\], got 1.3"),
+        ({"settings": {"alpha": -0.1}}, r"`alpha` must lie in \[0, 1\], got -0.1"),
+        ({"settings": {"alfa": 0.1}}, r"`set` must be a known name, got 'alfa'; did you mean alpha\?"),
+        ({"device": "gpu"}, r"`device` must be a known name, got 'gpu'; did you mean cpu"),
+        ({"workers": 0}, "`workers` must be at least 1, got 0"),
+        ({"data": "nowhere", "only": {"background": "IMAGENET"}}, "`data` must be .* nothing at nowhere"),
+    ],
+)
+def test_bad_words_are_answered_before_any_work(tmp_path, words, message):
+    words = {"suite": "xaitris", "preset": "paper", **words}
+    with pytest.raises(UsageError, match=message):
+        api.run(**words, out=tmp_path / "run")
+    assert not list(tmp_path.glob("run/store/cells/*/*"))
+
+
+def test_an_empty_photo_folder_is_named(tmp_path):
+    empty = tmp_path / "photos"
+    empty.mkdir()
+    with pytest.raises(UsageError, match=f"`data` must .*{empty}"):
+        api.run("xaitris", preset="paper", only={"background": "IMAGENET"}, data=empty, out=tmp_path / "run")
+
+
+def test_a_folder_of_other_files_is_not_written_into(tmp_path):
+    (tmp_path / "report.html").write_text("mine")
+    with pytest.raises(UsageError, match=r"`out` must be new, empty or an earlier run, got .* which holds other files"):
+        api.run("xaitris", only=tiny.ONLY, out=tmp_path)
+    assert (tmp_path / "report.html").read_text() == "mine"
+
+
+def test_a_damaged_cell_is_made_again_and_the_bytes_are_the_same(run, tmp_path, capsys):
+    words = {"methods": ["saliency"], "only": tiny.ONLY, "settings": tiny.SETTINGS, "out": tmp_path / "run"}
+    api.run("xaitris", **words)
+    before = (tmp_path / "run" / "scores.parquet").read_bytes()
+    damaged = next(tmp_path.glob("run/store/cells/*/*/rows.parquet"))
+    damaged.write_bytes(b"rubbish")
+    api.run("xaitris", **words)
+    assert (tmp_path / "run" / "scores.parquet").read_bytes() == before
+    assert "set aside" in capsys.readouterr().err
+
+
+def test_presets_cover_the_paper():
+    panels = list(xaitris.chosen_panels(xaitris.PAPER, Choice()))
+    assert len(panels) == 2 * 4 * 3
+    assert {p["setting"]["n"] for p in panels} == {10_000, 40_000}
+    plan = xaitris.plan(xaitris.QUICK, Choice())
+    trained = [task for task in plan.tasks if task.name.startswith("train") and task.arguments["part"] == "training"]
+    assert len(trained) == 18
