@@ -41,7 +41,8 @@ def test_names_are_unique(kind):
 def test_every_citation_has_an_entry():
     text = "".join(path.read_text() for path in (ROOT / "src").rglob("*.py"))
     cited = set(re.findall(r"\[([a-z]+\d{4}[a-z]+)\]", text))
-    cited |= {record.cite for kind in ("methods", "metrics", "models", "datasets", "suites") for record in CATALOGUES[kind]}
+    records = [record for kind, catalogue in CATALOGUES.items() if kind != "artefacts" for record in catalogue]
+    cited |= {record.cite for record in records}
     assert cited <= KEYS
 
 

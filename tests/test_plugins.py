@@ -1,3 +1,5 @@
+import dataclasses
+
 import own_methods
 import pytest
 import torch
@@ -23,8 +25,9 @@ def test_a_captum_class_becomes_a_method():
     torch.testing.assert_close(method(MODEL, X, TARGET), expected)
 
 
-def test_a_record_is_taken_as_it_is():
-    assert plugins.method("own_methods:RECORD", ()).version == 3
+def test_a_record_keeps_all_but_its_name():
+    method = plugins.method("own_methods:RECORD", ())
+    assert method == dataclasses.replace(own_methods.RECORD, name="own_methods:RECORD")
 
 
 @pytest.mark.parametrize(

@@ -65,6 +65,7 @@ def run(
         "settings": dataclasses.asdict(chosen),
         "choice": dataclasses.asdict(choice),
         "factors": list(record.factors),
+        "levels": {factor: list(getattr(chosen, f"{factor}s")) for factor in record.factors},
         "exhibits": list(record.exhibits),
         "metrics": {
             m.name: {"better": m.better, "bounds": m.bounds, "cite": m.cite, "version": m.version}
@@ -81,6 +82,7 @@ def run(
 def reproduce(
     artefact: str,
     *,
+    only: Mapping[str, str | Iterable[str]] | None = None,
     data: str | Path | None = None,
     device: str = "auto",
     workers: int = 1,
@@ -91,7 +93,8 @@ def reproduce(
     """A published table made again: ours beside theirs, and a verdict in words."""
     record = names.find(artefact, ARTEFACTS, argument="artefact")
     folder = store.writable(Path(out) if out is not None else Path("forsooth-runs") / "reproduce", "out")
-    choice = Choice(data=None if data is None else str(data), device=_device(device))
+    kept = {factor: admitted(value) for factor, value in (only or {}).items()}
+    choice = Choice(only=kept, data=None if data is None else str(data), device=_device(device))
     cells = store.Store(folder / "store")
 
     def perform(plan: Plan) -> store.Store:

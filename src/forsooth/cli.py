@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import pandas as pd
 import typer
+from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
 
@@ -28,7 +29,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Measures whether feature-attribution methods tell the truth.",
 )
-out = Console()
+out = Console(width=None if sys.stdout.isatty() else 150)  # a pipe has no width to fit
 CATALOGUES: dict[str, tuple[Any, ...]] = {
     "suites": SUITES,
     "methods": METHODS,
@@ -52,15 +53,13 @@ Quiet = Annotated[bool, typer.Option("--quiet", help="no progress")]
 @app.command()
 def demo(workers: Workers = 0, quiet: Quiet = False) -> None:
     """All suites at laptop scale, and one page to open."""
-    folder = Path("forsooth-runs")
+    runs = []
     for suite in SUITES:
         out.print(f"[bold]{suite.title}[/bold]: {suite.question}")
-        made = api.run(
-            suite.name, out=folder / f"{suite.name}-quick", workers=_workers(workers), progress=_progress(quiet)
-        )
-        _show(made)
-    page = report.write_page([folder / f"{suite.name}-quick" for suite in SUITES], folder / "demo.html")
-    _open(page)
+        runs.append(api.run(suite.name, workers=_workers(workers), progress=_progress(quiet)))
+        _show(runs[-1])
+    folders = [made.folder for made in runs]
+    _open(folders[0] / "report.html" if len(runs) == 1 else report.write_page(folders, folders[0].parent / "demo.html"))
 
 
 @app.command("list")
@@ -134,6 +133,7 @@ def results(
 @app.command()
 def reproduce(
     artefact: str,
+    only: Only = None,
     data: Data = None,
     change: Change = None,
     device: Device = "auto",
@@ -144,6 +144,7 @@ def reproduce(
     """A published table or figure made again: ours beside theirs, and a verdict in words."""
     table, words = api.reproduce(
         artefact,
+        only=_pairs(only, "only"),
         data=data,
         device=device,
         workers=_workers(workers),
@@ -193,7 +194,7 @@ def _show(made: api.Run) -> None:
 
 
 def _plain(table: pd.DataFrame, title: str) -> Table:
-    shown = Table(*map(str, table.columns), title=title)
+    shown = Table(*map(str, table.columns), title=title, box=SIMPLE, pad_edge=False)
     for line in table.itertuples(index=False):
         shown.add_row(*map(str, line))
     return shown

@@ -1,5 +1,6 @@
 """The user's own methods: `package.module:name`, a Method record, a plain function or a Captum class."""
 
+import dataclasses
 import hashlib
 import importlib
 import inspect
@@ -41,7 +42,7 @@ def load(path: str, *, argument: str) -> Any:
 def wrapped(thing: Any, *, name: str) -> Method:
     """A Method around what the user gave: `function(model, x, target) -> tensor like x`, or a Captum class."""
     if isinstance(thing, Method):
-        return thing
+        return dataclasses.replace(thing, name=name)  # the path is the name by which other processes find it
     if inspect.isclass(thing) and issubclass(thing, Attribution):
         return _record(_captum(thing), name)
     if callable(thing):

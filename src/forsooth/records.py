@@ -152,7 +152,7 @@ class Suite:
 
     presets   name -> settings, a frozen dataclass of the suite
     plan      (settings, choice) -> Plan
-    factors   columns whose combinations make a panel of the report
+    factors   columns whose combinations make a panel of the report; the settings list the levels of `size` in `sizes`
     exhibits  names of the figures its page shows
     """
 

@@ -65,7 +65,7 @@ class Run:
 
 def assemble(folder: Path, plan: Plan, cells: store.Store, about: dict[str, Any]) -> None:
     """Join the cells into the files of the run. Nothing here depends on when or where a cell was made."""
-    tables, timings, pictures, index = [_table(plan.skips, "")], [], {}, []
+    tables, timings, pictures, index = [], [], {}, []
     for task in plan.tasks:
         meta = cells.meta(task.key)
         timings.append({"cell": task.key, "task": task.name, "seconds": meta["seconds"]})
@@ -78,6 +78,7 @@ def assemble(folder: Path, plan: Plan, cells: store.Store, about: dict[str, Any]
                 name = f"{task.key}/{picture['tensor']}"
                 pictures[name] = tensors[picture["tensor"]]
                 index.append({**picture, "tensor": name})
+    tables.append(_table(plan.skips, ""))
     rows = pa.concat_tables([t for t in tables if t.num_rows], promote_options="default")
     store.replace(folder / "scores.parquet", _parquet(rows))
     store.replace(folder / "timings.parquet", _parquet(pa.Table.from_pylist(timings)))
@@ -85,7 +86,7 @@ def assemble(folder: Path, plan: Plan, cells: store.Store, about: dict[str, Any]
     about = {
         **about,
         "methods": _methods(set(rows.column("method").to_pylist()) - {""}),
-        "versions": {name: importlib.metadata.version(name) for name in PACKAGES},
+        "versions": {name: _version(name) for name in PACKAGES},
         "hardware": {
             "machine": platform.machine(),
             "processors": os.cpu_count(),
@@ -97,6 +98,13 @@ def assemble(folder: Path, plan: Plan, cells: store.Store, about: dict[str, Any]
         "cells": [task.key for task in plan.tasks],
     }
     store.replace(folder / "run.json", json.dumps(about, indent=1).encode())
+
+
+def _version(package: str) -> str:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return "not installed"  # run from a source tree
 
 
 def _methods(names: set[str]) -> dict[str, dict[str, Any]]:

@@ -88,13 +88,14 @@ PAPER = Variant(
     noise="own",
     storage="float32",
 )
+# The off-by-one in `positions` was mended five months after the paper's runs, so its numbers are with it.
 RELEASED = Variant(
     labels="balanced",
     product="factor",
     threshold="absolute",
     support="full",
     rigid="move_then_smooth",
-    positions="all",
+    positions="but_last",
     noise="shared",
     storage="float16",
 )

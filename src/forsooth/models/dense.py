@@ -1,4 +1,4 @@
-"""A convolution on a tiny image is a tiny matrix: networks for 8×8 images train twice as fast as matrix products.
+"""A convolution on a tiny image is a tiny matrix: the CNN for 8×8 images trains faster as a chain of matrix products.
 
 Convolution kernels are made for many channels; with four of them and 8×8 pixels most of their time is overhead.
 """

@@ -193,10 +193,10 @@ def _sweep(results: Results, rows: pd.DataFrame) -> Figure:
         if k == 0:
             note(axes[k, j], top, (0.5, 1), (0, 6), align="center", bold=True)
         if j == 0:
-            axes[k, j].set_ylabel("test accuracy, %")
-            note(axes[k, j], column, (0, 1), (3, -11), bold=True)
+            axes[k, j].set_ylabel(f"{column}\ntest accuracy, %" if column else "test accuracy, %")
         if k == len(columns) - 1:
             axes[k, j].set_xlabel("α")
+    axes[0, 0].set_ylim(100 * min(0.5, rows["value"].min()) - 5, 103)  # shared by all
     handles = {
         label: handle for axis in axes.ravel() for handle, label in zip(*axis.get_legend_handles_labels(), strict=True)
     }
@@ -221,4 +221,3 @@ def _curves(axis: Axes, results: Results, rows: pd.DataFrame) -> None:
             )
     _gate(axis, results, vertical=False)
     axis.grid()
-    axis.set_ylim(top=102)

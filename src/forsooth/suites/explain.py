@@ -86,12 +86,19 @@ def score(
     flat = maps.flatten(1)
     finite, zero = flat.isfinite().all(1), (flat == 0).all(1)
     status = ["not finite" if not f else "zero map" if z else "ok" for f, z in zip(finite, zero, strict=True)]
+    told = {"ok": "", "not finite": "the map holds nan or infinity", "zero map": "the map is zero everywhere"}
     rows = []
     for metric in metrics:
         values = metric.function(maps, *(reads[name] for name in metric.reads)).tolist()
         for sample, value, state in zip(samples, values, status, strict=True):
-            undefined = "undefined" if state == "ok" and value != value else state
-            rows.append({"metric": metric.name, "sample": int(sample), "value": value, "status": undefined})
+            row = {
+                "metric": metric.name,
+                "sample": int(sample),
+                "value": value,
+                "status": state,
+                "message": told[state],
+            }
+            rows.append({**row, "status": "undefined"} if state == "ok" and value != value else row)
     return rows
 
 

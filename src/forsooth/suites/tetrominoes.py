@@ -1,6 +1,5 @@
 """The tasks of XAI-TRIS: train a network, make maps, score them. Arguments are plain values; results are cells."""
 
-import dataclasses
 import functools
 import json
 from typing import Any
@@ -12,7 +11,8 @@ from forsooth import seeds
 from forsooth.datasets import folders
 from forsooth.datasets.settings import Setting, Variant
 from forsooth.datasets.tetromino import tetromino
-from forsooth.models import MODELS, recipes, train
+from forsooth.models import MODELS, train
+from forsooth.models.recipes import Recipe
 from forsooth.names import find
 from forsooth.records import Cell, Dataset
 from forsooth.scores import METRICS
@@ -46,14 +46,18 @@ def title(panel: dict[str, Any]) -> str:
 
 
 def train_network(
-    *, panel: dict[str, Any], net: dict[str, Any], model_seed: int, seed: int, device: str, part: str
+    *,
+    panel: dict[str, Any],
+    net: dict[str, Any],
+    recipe: dict[str, Any],
+    model_seed: int,
+    seed: int,
+    device: str,
+    part: str,
 ) -> Cell:
     """One training. The cell holds the weights and which test images the network gets right."""
-    dataset, setting = data(panel), panel["setting"]
-    recipe = recipes.recipe(net["recipe"], size=setting["size"], scenario=setting["scenario"])
-    if part == "sweep":  # chance is a result there, not a collapse
-        recipe = dataclasses.replace(recipe, restarts=0)
-    trained = train.fit(lambda: _untrained(net, setting["size"]), dataset, recipe, seed=seed, device=device)
+    dataset, size = data(panel), panel["setting"]["size"]
+    trained = train.fit(lambda: _untrained(net, size), dataset, Recipe(**recipe), seed=seed, device=device)
     correct = _correct(trained.module, dataset, device)
     row = {
         **factors(panel),
@@ -67,14 +71,17 @@ def train_network(
         "sample": -1,
         "value": trained.test_accuracy,
         "status": "ok" if trained.passed else "below gate",
-        "message": "" if trained.passed else f"accuracy below {recipe.gate:.0%}: not explained",
+        "message": ""
+        if trained.passed
+        else f"accuracy {trained.test_accuracy:.1%}, below the gate of {recipe['gate']:.0%}",
     }
     facts = {
         "passed": trained.passed,
         "epochs": trained.epochs,
         "restarts": trained.restarts,
+        "attempts": list(trained.attempts),
         "net": net,
-        "train_mode": recipe.evaluate_in_train_mode,
+        "train_mode": recipe["evaluate_in_train_mode"],
     }
     weights = {} if part == "sweep" else {f"net.{k}": v for k, v in trained.module.state_dict().items()}
     return Cell(rows=(row,), tensors={**weights, "correct": correct}, facts=facts)

@@ -11,7 +11,7 @@ from forsooth.attributions import METHODS
 from forsooth.datasets import folders
 from forsooth.datasets import settings as tetromino
 from forsooth.engine import make_task
-from forsooth.models import MODELS
+from forsooth.models import MODELS, recipes
 from forsooth.records import Architecture, Choice, Method, Metric, Plan, Suite, Task
 from forsooth.scores import METRICS
 from forsooth.suites import strategies, tetrominoes
@@ -79,6 +79,7 @@ class Settings:
 
     trainings  networks trained per setting and architecture
     samples    test images explained per setting at most; None: all that every model predicts correctly
+    gate       test accuracy below which a network is not explained
     n, alpha   images per dataset and signal-to-noise ratio; None: as published for the size
     sweep      values of alpha at which accuracy is measured, as in Fig. B2, with one short training each
     """
@@ -96,6 +97,7 @@ class Settings:
     data: tetromino.Variant = tetromino.PAPER
     network: Literal["paper", "released"] = "paper"
     recipe: Literal["quick", "paper", "released"] = "paper"
+    gate: float = 0.8
     output: Literal["logits", "probabilities"] = "logits"
     sweep: tuple[float, ...] = ()
 
@@ -106,10 +108,10 @@ QUICK = Settings(
     methods=(*SOUND, "lime_25", "kernel_shap_25"),
     trainings=1,
     samples=200,
-    data=tetromino.RELEASED,
+    data=dataclasses.replace(tetromino.RELEASED, positions="all"),
     network="released",
     recipe="quick",
-    sweep=(0.05, 0.2, 0.4, 0.6, 0.8),
+    sweep=(0.05, 0.2, 0.5, 0.8),
 )
 PAPER = Settings(sizes=(8, 64))
 RELEASED = Settings(
@@ -196,9 +198,14 @@ def kept(values: Sequence[str], choice: Choice, factor: str) -> list[str]:
 def training_task(
     panel: dict[str, Any], net: Architecture, k: int, settings: Settings, choice: Choice, part: str = "training"
 ) -> Task:
+    setting = panel["setting"]
+    recipe = recipes.recipe(settings.recipe, size=setting["size"], scenario=setting["scenario"])
+    # In a sweep over alpha, chance is a result and no collapse.
+    recipe = dataclasses.replace(recipe, gate=settings.gate, restarts=0 if part == "sweep" else recipe.restarts)
     arguments = {
         "panel": panel,
-        "net": {"name": net.name, "version": net.version, "variant": settings.network, "recipe": settings.recipe},
+        "net": {"name": net.name, "version": net.version, "variant": settings.network},
+        "recipe": dataclasses.asdict(recipe),
         "model_seed": k,
         "seed": seeds.derive(choice.seed, "training", k),
         "device": choice.device,
