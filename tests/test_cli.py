@@ -1,0 +1,116 @@
+"""The terminal: answers, errors of one line with exit code 2, and nothing a Python caller cannot do."""
+
+import json
+import sys
+
+import pandas as pd
+import pytest
+import tiny
+
+from forsooth import cli
+from forsooth.attributions import METHODS
+
+
+def forsooth(monkeypatch, *words: str) -> int:
+    """The exit code of the command line with these words."""
+    monkeypatch.setattr(sys, "argv", ["forsooth", *words])
+    with pytest.raises(SystemExit) as stopped:
+        cli.main()
+    return stopped.value.code or 0
+
+
+RUN = ["run", "xaitris", "--workers", "1", "--quiet", "--methods", "saliency,oracle", "--only", "scenario=LIN"]
+RUN += ["--only", "background=white", "--models", "llr", "--set", "n=600", "--set", "alpha=0.6"]
+RUN += ["--set", "samples=6", "--set", "sweep="]
+
+
+def test_list_names_every_method(monkeypatch, capsys):
+    assert forsooth(monkeypatch, "list", "methods") == 0
+    printed = [line.split()[0] for line in capsys.readouterr().out.splitlines()]
+    assert printed == [method.name for method in METHODS]
+
+
+def test_run_report_and_results(monkeypatch, capsys, tmp_path):
+    folder = tmp_path / "run"
+    assert forsooth(monkeypatch, *RUN, "--out", str(folder)) == 0
+    assert f"Open the page: {folder / 'report.html'}" in capsys.readouterr().out
+    about = json.loads((folder / "run.json").read_text())
+    assert about["choice"]["only"] == {"scenario": ["LIN"], "background": ["white"], "model": ["llr"]}
+    assert "--set alpha=0.6" in about["command"] and "--only model=llr" in about["command"]
+
+    (folder / "report.html").unlink()
+    assert forsooth(monkeypatch, "report", str(folder)) == 0
+    assert (folder / "report.html").is_file()
+    capsys.readouterr()
+
+    assert forsooth(monkeypatch, "results", str(folder), "--format", "csv") == 0
+    (tmp_path / "rows.csv").write_text(capsys.readouterr().out)
+    rows = pd.read_csv(tmp_path / "rows.csv")
+    assert set(rows["method"].dropna()) >= {"saliency", "oracle"}
+    assert (
+        forsooth(monkeypatch, "results", str(folder), "--format", "parquet", "--out", str(tmp_path / "r.parquet")) == 0
+    )
+    assert len(pd.read_parquet(tmp_path / "r.parquet")) == len(rows)
+
+
+@pytest.mark.parametrize(
+    "words, message",
+    [
+        (["run", "xaitri"], "`suite` must be a known name, got 'xaitri'; did you mean xaitris?"),
+        (["run", "xaitris", "--preset", "quik"], "`preset` must be a known name, got 'quik'; did you mean quick?"),
+        (["run", "xaitris", "--methods", "lmie"], "`methods` must be a known name, got 'lmie'; did you mean lime"),
+        (["run", "xaitris", "--models", "cnm"], "`model` must be a known name, got 'cnm'; did you mean cnn?"),
+        (["run", "xaitris", "--only", "LIN"], "`--only` must be key=value, got 'LIN'"),
+        (["run", "xaitris", "--set", "alpha=2"], "`alpha` must lie in [0, 1], got 2.0"),
+        (["list", "method"], "`what` must be a known name, got 'method'; did you mean methods"),
+        (["reproduce", "xaitris/table-b3"], "`artefact` must be a known name, got 'xaitris/table-b3'; did you mean"),
+        (["results", "nowhere"], "`run` must be the folder of a finished run, got nowhere without run.json"),
+        (["report", "nowhere"], "`run_dir` must hold run.json and scores.parquet, got nowhere"),
+    ],
+)
+def test_an_error_is_one_line_and_exit_code_two(monkeypatch, capsys, tmp_path, words, message):
+    monkeypatch.chdir(tmp_path)
+    assert forsooth(monkeypatch, *words) == 2
+    error = capsys.readouterr().err
+    assert error.startswith(f"forsooth: {message}")
+    assert error.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_output_folder_that_cannot_be_written(monkeypatch, capsys, tmp_path):
+    (tmp_path / "file").write_text("mine")
+    assert forsooth(monkeypatch, *RUN, "--out", str(tmp_path / "file" / "run")) == 2
+    assert "`out` must be a folder that can be written, got" in capsys.readouterr().err
+
+
+def test_reproduce_prints_ours_beside_theirs(monkeypatch, capsys, tmp_path):
+    words = [
+        "reproduce",
+        "xaitris/table-b2",
+        "--only",
+        "scenario=LIN",
+        "--only",
+        "background=WHITE",
+        "--only",
+        "model=LLR",
+    ]
+    words += ["--set", "trainings=1", "--set", "n=1000", "--quiet", "--workers", "1", "--out", str(tmp_path)]
+    assert forsooth(monkeypatch, *words) == 0
+    printed = capsys.readouterr().out
+    assert "88.9" in printed and "of 1 accuracies come out within 3 points" in printed
+    table = pd.read_csv(tmp_path / "xaitris-table-b2.csv")
+    assert list(table["accuracy"]) == [88.9]
+    assert table["paper"].between(50, 100).all() and table["released"].between(50, 100).all()
+
+
+def test_an_interrupt_says_that_work_is_kept(monkeypatch, capsys):
+    def interrupted() -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cli, "app", interrupted)
+    assert forsooth(monkeypatch) == 130
+    assert "the same command goes on from there" in capsys.readouterr().err
+
+
+def test_tiny_settings_are_settings_of_the_suite():
+    assert set(tiny.SETTINGS) <= {"n", "alpha", "samples", "sweep", "trainings"}
