@@ -1,9 +1,12 @@
 """The suite from words to rows, at the smallest scale, with good methods and bad ones."""
 
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
 import tiny
+from PIL import Image
 
 from forsooth import api
 from forsooth.records import Choice, UsageError
@@ -174,3 +177,31 @@ def test_presets_cover_the_paper():
     plan = xaitris.plan(xaitris.QUICK, Choice())
     trained = [task for task in plan.tasks if task.name.startswith("train") and task.arguments["part"] == "training"]
     assert len(trained) == 18
+
+
+def small(tmp_path, **words) -> tuple[pd.DataFrame, list[str]]:
+    """Rows and facts of a run of the linear model on photographs or their stand-in."""
+    settings = {**tiny.SETTINGS, "backgrounds": ("IMAGENET",)}
+    only = {"scenario": "LIN", "model": "llr"}
+    run = api.run("xaitris", methods=["saliency"], only=only, settings=settings, out=tmp_path / "run", **words)
+    return run.rows, json.loads((run.folder / "run.json").read_text())["facts"]
+
+
+def test_the_stand_in_for_photographs_is_labelled_in_every_table(tmp_path):
+    rows, facts = small(tmp_path)
+    assert set(rows.query("part != 'strategies'")["background"]) == {"IMAGENET (dead leaves)"}
+    assert facts == ["IMAGENET backgrounds are dead leaves (generated stand-in for photographs)."]
+
+
+def test_photographs_are_counted_and_what_cannot_be_read_is_named(tmp_path):
+    photos = tmp_path / "photos"
+    photos.mkdir()
+    dice = np.random.default_rng(0)
+    for k in range(3):
+        Image.fromarray(dice.integers(0, 255, (30, 40, 3), dtype=np.uint8)).save(photos / f"{k}.png")
+    (photos / "broken.jpg").write_bytes(b"no picture")
+    rows, facts = small(tmp_path, data=photos)
+    assert set(rows.query("part != 'strategies'")["background"]) == {"IMAGENET"}
+    assert "3 photographs from photos, random crops and flips because 600 samples were asked" in facts[0]
+    assert facts[1].startswith("1 image files could not be used: broken.jpg")
+    assert sorted(path.name for path in photos.iterdir()) == ["0.png", "1.png", "2.png", "broken.jpg"]

@@ -115,7 +115,7 @@ def _grid(figure: Figure, *, rows: int, models: int, shades: int, left: float) -
 
 def _boxes(axis: Axes, table: Medians, quantiles: pd.DataFrame, *, null: float, limits: tuple[float, float]) -> None:
     """quantiles: a line per method, nan where it took no part. Boxes are thick lines: one artist, not thirty."""
-    place, span = np.arange(len(quantiles)), limits[1] - limits[0]
+    place, span = np.arange(len(quantiles)), (limits[1] - limits[0]) or 1.0  # one value only: any width will do
     low, q1, middle, q3, high = quantiles.to_numpy().T
     paint = colours(table.methods, dict(zip(table.methods, table.null, strict=True)))
     colour = np.array([paint[method] for method in quantiles.index])

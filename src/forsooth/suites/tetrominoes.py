@@ -36,8 +36,11 @@ def _data(text: str) -> Dataset:
 
 
 def factors(panel: dict[str, Any]) -> dict[str, Any]:
+    """The panel's columns. Generated stand-ins for photographs carry that in their name, in every table."""
     setting = panel["setting"]
-    return {name: setting[name] for name in ("size", "scenario", "background", "alpha")}
+    found = {name: setting[name] for name in ("size", "scenario", "background", "alpha")}
+    stands_in = setting["background"] == "IMAGENET" and not panel["photos"]["path"]
+    return {**found, "background": "IMAGENET (dead leaves)"} if stands_in else found
 
 
 def title(panel: dict[str, Any]) -> str:
@@ -82,6 +85,7 @@ def train_network(
         "attempts": list(trained.attempts),
         "net": net,
         "train_mode": recipe["evaluate_in_train_mode"],
+        "said": _said(dataset),
     }
     weights = {} if part == "sweep" else {f"net.{k}": v for k, v in trained.module.state_dict().items()}
     return Cell(rows=(row,), tensors={**weights, "correct": correct}, facts=facts)
@@ -170,6 +174,15 @@ def score(made: Cell, *, panel: dict[str, Any], about: dict[str, Any], method: s
         tensors={"example": flat[0], "global": flat.nan_to_num(0.0, 0.0, 0.0).mean(0)},
         facts={"pictures": pictures},
     )
+
+
+def _said(dataset: Dataset) -> list[str]:
+    """Sentences on the backgrounds that a reader of the results must know."""
+    if dataset.facts["background"] != "IMAGENET":
+        return []
+    said = [f"IMAGENET backgrounds are {dataset.facts['background_from']}."]
+    broken = dataset.facts["unreadable"]
+    return [*said, f"{len(broken)} image files could not be used: {'; '.join(broken[:5])}."] if broken else said
 
 
 def _untrained(net: dict[str, Any], size: int) -> nn.Module:

@@ -150,7 +150,7 @@ def plan(settings: Settings, choice: Choice) -> Plan:
     for size in sizes:
         asked = {"size": size, "metrics": list(settings.metrics)}
         tasks.append(make_task(strategies.compare, asked, name="strategies of Fig. B3", version=1))
-    return Plan(tasks=tuple(tasks), skips=tuple(skips), facts=facts(panels, choice))
+    return Plan(tasks=tuple(tasks), skips=tuple(skips), facts=facts(panels))
 
 
 NO_SAMPLE = {"part": "scores", "suite": "xaitris", "dataset": "tetromino", "metric": "", "sample": -1, "value": None}
@@ -162,10 +162,9 @@ def chosen_panels(settings: Settings, choice: Choice) -> Iterator[dict[str, Any]
     if unknown_factors:
         raise names.unknown(unknown_factors.pop(), ("size", "scenario", "background", "model"), argument="only")
     sizes = kept([str(s) for s in settings.sizes], choice, "size")
-    scenarios, backgrounds = (
-        kept(settings.scenarios, choice, "scenario"),
-        kept(settings.backgrounds, choice, "background"),
-    )
+    scenarios = kept(settings.scenarios, choice, "scenario")
+    known = dict.fromkeys([*settings.backgrounds, "IMAGENET"] if choice.data else settings.backgrounds)
+    backgrounds = kept(list(known), choice, "background")  # photographs are given in order to be used
     photos = {"path": choice.data, "digest": folders.digest(choice.data) if choice.data else None}
     for size, scenario, background in itertools.product(sizes, scenarios, backgrounds):
         setting = tetromino.resolve(
@@ -265,12 +264,8 @@ def chosen_metrics(settings: Settings) -> tuple[Metric, ...]:
     return tuple(names.find(name, METRICS, argument="metrics") for name in settings.metrics)
 
 
-def facts(panels: Sequence[dict[str, Any]], choice: Choice) -> tuple[str, ...]:
+def facts(panels: Sequence[dict[str, Any]]) -> tuple[str, ...]:
     said = []
-    if any(panel["setting"]["background"] == "IMAGENET" for panel in panels) and not choice.data:
-        said.append(
-            "IMAGENET backgrounds are generated dead leaves, a stand-in for photographs; give a folder with --data."
-        )
     if any(
         panel["setting"]["scenario"] == "MULT" and panel["setting"]["variant"]["product"] == "pattern"
         for panel in panels
