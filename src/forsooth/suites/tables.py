@@ -105,7 +105,7 @@ def verdict(table: pd.DataFrame, title: str) -> str:
             "dataset before it enters 1 - alpha a, so that no signal is left; the released code does not."
         )
     for _, row in table[table["met"] == "no"].iterrows():
-        ours = ", ".join(f"{row[name]} ± {row[f'{name}_sd']} % as {name}" for name in presets)
+        ours = ", ".join(f"{row[name]} % as {name}, spread {row[f'{name}_sd']}" for name in presets)
         side = "above" if all(row[name] > row["accuracy"] for name in presets) else "below or around"
         lines.append(f"{_cell_name(row)}: published {row['accuracy']} %, ours {side} it, {ours}.")
     return "\n".join(lines) + "\n"
