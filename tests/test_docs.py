@@ -27,7 +27,9 @@ KEYS = set(re.findall(r"^@\w+\{(\w+),", (ROOT / "docs/references.bib").read_text
 
 @pytest.mark.parametrize("kind", CATALOGUES)
 def test_every_component_has_its_line(kind):
-    lines = (ROOT / "docs/catalogue.md").read_text().splitlines()
+    parts = (ROOT / "docs/catalogue.md").read_text().split("\n## ")
+    wanted = (kind, "nulls and oracle") if kind == "methods" else (kind,)
+    lines = [line for part in parts if part.split("\n")[0].lower() in wanted for line in part.splitlines()]
     for record in CATALOGUES[kind]:
         assert sum(line.startswith(f"| `{record.name}` |") for line in lines) == 1, record.name
 

@@ -18,7 +18,7 @@ MLP = nets.drawn(nn.Sequential(nn.Flatten(), *nets.mlp(64, 2)))
 IMAGES, TABLE = nets.inputs(4, 1, 8, 8), nets.inputs(4, 6)
 BY_NAME = {method.name: method for method in METHODS}
 EXPLAINS_ONE_BY_ONE = [method for method in METHODS if method.name != "random"]  # which draws for the whole batch
-ONLY_IMAGES = {"sobel", "sobel_released", "laplace"}
+ONLY_IMAGES = {"sobel", "sobel_released", "laplace", "lime_superpixels", "lime_quickshift_200"}
 EXACT_ON_LINEAR = (
     "gradient_x_input",
     "integrated_gradients",

@@ -28,8 +28,10 @@ MAY_IMPORT = {
     "settings": {"records", "names"},
     "report": {"records", "names", "papers"},
     "suites": FLOOR | ROOMS | {"engine", "store", "plugins", "settings"},
+    "doors": FLOOR | {"games", "attributions", "scores", "suites", "report", "engine", "store", "plugins", "progress"},
     "runs": {"records", "names", "plugins", "store", "report", "attributions"},
-    "api": FLOOR | {"plugins", "settings", "runs", "store", "engine", "progress", "report", "suites", "attributions"},
+    "api": FLOOR
+    | {"doors", "plugins", "settings", "runs", "store", "engine", "progress", "report", "suites", "attributions"},
     "cli": FLOOR | ROOMS | {"api", "report", "progress", "suites", "store"},
 }
 

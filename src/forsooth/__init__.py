@@ -4,14 +4,16 @@ import importlib
 from typing import Any
 
 __version__ = "0.1.0"
-__all__ = ["Dataset", "Method", "Metric", "Run", "UsageError", "reproduce", "run"]
+__all__ = ["BiasResult", "Dataset", "Method", "Metric", "Run", "UsageError", "bias", "reproduce", "run"]
 
 _HOMES = {
     "Dataset": "forsooth.records",
     "Method": "forsooth.records",
     "Metric": "forsooth.records",
     "UsageError": "forsooth.records",
+    "BiasResult": "forsooth.doors",
     "Run": "forsooth.runs",
+    "bias": "forsooth.api",
     "reproduce": "forsooth.api",
     "run": "forsooth.api",
 }

@@ -2,6 +2,7 @@
 
 import dataclasses
 import datetime
+import math
 import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -12,6 +13,8 @@ import torch
 
 from forsooth import names, plugins, report, store
 from forsooth.attributions import METHODS
+from forsooth.doors import Asked, BiasResult
+from forsooth.doors import bias as bias_door
 from forsooth.engine import Progress, execute
 from forsooth.progress import Silent
 from forsooth.records import Choice, Method, Plan, Suite, UsageError
@@ -68,7 +71,7 @@ def run(
         "levels": {factor: list(getattr(chosen, f"{factor}s")) for factor in record.factors},
         "exhibits": list(record.exhibits),
         "metrics": {
-            m.name: {"better": m.better, "bounds": m.bounds, "cite": m.cite, "version": m.version}
+            m.name: {"better": m.better, "bounds": _finite(m.bounds), "cite": m.cite, "version": m.version}
             for m in record.metrics(chosen)
         },
         "facts": list(plan.facts),
@@ -106,6 +109,49 @@ def reproduce(
     store.replace(folder / f"{name}.csv", table.to_csv(index=False).encode())
     store.replace(folder / f"{name}.md", words.encode())
     return table, words
+
+
+def bias(
+    model: Any,
+    inputs: Any,
+    *,
+    target: Any = None,
+    methods: Iterable[str | Method | Callable[..., torch.Tensor]] = (),
+    players: Any = "pixels",
+    permutations: int | str = 1000,
+    baseline: Any = "mean",
+    data: Any = None,
+    output: str = "logits",
+    channels: str = "signed_max",
+    seed: int = 0,
+    device: str = "auto",
+    workers: int = 1,
+    out: str | Path | None = None,
+    progress: Progress | None = None,
+) -> BiasResult:
+    """Which explanations of your own model can be trusted, where nobody knows the truth? M_bias of every method.
+
+    model         a torch module, an estimator with predict_proba, a function x -> (n, classes) on arrays or tensors,
+                  or `package.module:name` of one of them or of a function that builds it
+    inputs        (n, *shape): an array, a tensor, a table, or a .npy, .npz or .safetensors file
+    target        None: the predicted class; a class; one for each input
+    methods       names of the catalogue, `package.module:name`, functions(model, x, target) -> tensor like x; none:
+                  those that suit the model. The nulls and the Shapley values themselves are always judged too
+    players       pixels, features, grid:N, units:LAYER, or integer labels (*spatial) or (*shape)
+    permutations  random orders from which the Shapley values are estimated, or "exact" for at most 20 players
+    baseline      what absent players take: mean, channel_mean, zero, blur, or values (*shape) or (n, *shape)
+    data          (k, *shape), what means are taken over and what methods read as background; None: the inputs
+    output        logits: the outputs as they are; probabilities: their softmax
+    channels      how the channels of a gradient become one number: signed_max, max_abs or sum
+    out           folder for bias.csv and bias.md; with a model by path and inputs from files also for finished work,
+                  so that the same call goes on where it stopped
+    workers       processes, where finished work is kept
+    """
+    if isinstance(model, str) or device != "auto":
+        device = _device(device)
+    asked = Asked(model, inputs, target, players, permutations, baseline, data, output, channels, device, seed)
+    folder = None if out is None else Path(out)
+    return bias_door.bias(asked, tuple(methods), out=folder, workers=workers, progress=progress)
 
 
 def method_path(method: str | Method | Callable[..., torch.Tensor]) -> str:
@@ -156,6 +202,11 @@ def _command(suite: Suite, preset: str, choice: Choice, changes: Mapping[str, An
     words += [f"--methods {','.join(choice.methods)}"] if choice.methods else []
     words += [f"--data {choice.data}"] if choice.data else []
     return " ".join([*words, "--device", choice.device])
+
+
+def _finite(bounds: tuple[float, float]) -> list[float | None]:
+    """Bounds for JSON, which has no infinity."""
+    return [bound if math.isfinite(bound) else None for bound in bounds]
 
 
 def _word(value: Any) -> str:

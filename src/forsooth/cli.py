@@ -156,6 +156,52 @@ def reproduce(
     out.print(words, highlight=False, markup=False)
 
 
+@app.command()
+def bias(
+    model: Annotated[str, typer.Option(help="package.module:name of your model, or of a function that builds it")],
+    inputs: Annotated[Path, typer.Option(help="inputs (n, *shape): .npy, .npz or .safetensors")],
+    target: Annotated[
+        str | None, typer.Option(help="a class or a file of classes; default: the predicted ones")
+    ] = None,
+    methods: Methods = "",
+    players: Annotated[str, typer.Option(help="pixels, features, grid:N or units:LAYER")] = "pixels",
+    permutations: Annotated[str, typer.Option(help="random orders for the Shapley values, or exact")] = "1000",
+    baseline: Annotated[str, typer.Option(help="absent: mean, channel_mean, zero, blur or a file")] = "mean",
+    data: Annotated[Path | None, typer.Option(help="file of inputs for means and backgrounds; default: inputs")] = None,
+    output: Annotated[
+        str, typer.Option(help="logits (outputs as they are) or probabilities (their softmax)")
+    ] = "logits",
+    channels: Annotated[str, typer.Option(help="colours of a gradient: signed_max, max_abs or sum")] = "signed_max",
+    device: Device = "auto",
+    workers: Workers = 0,
+    folder: Out = None,
+    seed: Annotated[int, typer.Option(help="one integer; same seed, same numbers")] = 0,
+    quiet: Quiet = False,
+) -> None:
+    """Which explanations of your own model can be trusted, where nobody knows the truth?"""
+    made = api.bias(
+        model,
+        inputs,
+        target=target,
+        methods=[name for name in methods.split(",") if name],
+        players=players,
+        permutations=int(permutations) if permutations.isdecimal() else permutations,
+        baseline=baseline,
+        data=data,
+        output=output,
+        channels=channels,
+        seed=seed,
+        device=device,
+        workers=_workers(workers),
+        out=folder,
+        progress=_progress(quiet),
+    )
+    out.print(_plain(made.shown(), "M_bias, least biased first"))
+    out.print(made.words, highlight=False, markup=False, soft_wrap=True)
+    if folder is not None:
+        out.print(f"All rows: {(folder / 'bias.csv').resolve()}", highlight=False, soft_wrap=True)
+
+
 def main() -> None:
     """Errors of the user's making are one clear line and exit code 2."""
     try:

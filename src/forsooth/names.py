@@ -1,7 +1,7 @@
 """Finding a record by its name; an unknown name is answered with the nearest known ones."""
 
 import difflib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol, TypeVar
 
 from forsooth.records import UsageError
@@ -21,6 +21,27 @@ def find(name: str, known: Sequence[Record], *, argument: str) -> Record:
     if name in by_name:
         return by_name[name]
     raise unknown(name, by_name, argument=argument)
+
+
+def kept(values: Sequence[str], only: Mapping[str, Sequence[str]], factor: str) -> list[str]:
+    """Those of `values` that `only` admits for the factor, without regard to case; a value not there is an error.
+
+    >>> kept(["LIN", "XOR"], {"scenario": ("lin",)}, "scenario"), kept(["8", "64"], {}, "size")
+    (['LIN'], ['8', '64'])
+    """
+    asked = {value.lower(): value for value in only.get(factor, values)}
+    known = {value.lower() for value in values}
+    for lowered, value in asked.items():
+        if lowered not in known:
+            raise unknown(value, values, argument=factor)
+    return [value for value in values if value.lower() in asked]
+
+
+def check_factors(only: Mapping[str, Sequence[str]], known: Sequence[str]) -> None:
+    """An error where `only` names a factor that the suite does not have."""
+    for factor in only:
+        if factor not in known:
+            raise unknown(factor, known, argument="only")
 
 
 def unknown(name: str, names: Iterable[str], *, argument: str) -> UsageError:

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 Need = Literal["gradient", "module", "background", "fit", "generator", "layer", "truth"]
-Read = Literal["truth", "model", "x", "target", "total"]
+Read = Literal["truth", "model", "x", "target", "total", "anchor"]
 
 
 class UsageError(Exception):

@@ -4,7 +4,7 @@ from captum.attr import GuidedGradCam, LayerAttribution, LayerGradCam
 from pytest import raises, warns
 from torch import Tensor, nn
 
-from forsooth.attributions.cam import grad_cam, guided_grad_cam
+from forsooth.attributions.cam import grad_cam, grad_cam_units, guided_grad_cam
 from forsooth.records import UsageError
 
 TARGET = torch.tensor([0, 1, 1, 0])
@@ -20,12 +20,16 @@ def test_grad_cam_by_hand() -> None:
     expected = torch.tensor([[0.0, 4.0], [0.0, 12.0]], dtype=torch.float64).view(1, 1, 2, 2)
     torch.testing.assert_close(grad_cam(model, x, torch.tensor([0]), layer="0"), expected)
     assert grad_cam(model, x, torch.tensor([1]), layer="0").abs().sum() == 0
+    torch.testing.assert_close(grad_cam_units(model, x, torch.tensor([0]), layer="0"), expected[:, 0])
 
 
 def test_equals_captum() -> None:
     model, x = nets.drawn(nets.cnn()), nets.inputs(4, 1, 8, 8)
     assert isinstance(model, nn.Sequential)
     small = LayerGradCam(model, model[3]).attribute(x.clone(), target=TARGET, relu_attributions=True)
+    units = grad_cam_units(model, x, TARGET, layer="3")
+    torch.testing.assert_close(units, small[:, 0].detach())
+    assert units.shape == (4, 5, 5) and not units.requires_grad
     for ours, theirs in (("linear", "bilinear"), ("nearest", "nearest")):
         expected = LayerAttribution.interpolate(small, (8, 8), interpolate_mode=theirs)
         found = grad_cam(model, x, TARGET, layer="3", interpolation=ours)
@@ -44,6 +48,7 @@ def test_one_map_for_all_channels_and_any_number_of_axes() -> None:
             assert explain(nets.drawn(net), x, TARGET, layer="0").shape == x.shape
         maps = grad_cam(nets.drawn(net), x, TARGET, layer="0")
         assert torch.equal(maps[:, 0], maps[:, 1])
+        assert grad_cam_units(nets.drawn(net), x, TARGET, layer="0").shape == (4, *(4,) * axes)
 
 
 class Twice(nn.Module):
@@ -67,4 +72,8 @@ def test_bad_layers() -> None:
         grad_cam(model, x, TARGET, layer="3", interpolation="cubic")
     with raises(UsageError, match=r"`x` must be \(n, channels, \*space\) .* got \(4, 5\)"):
         grad_cam(nets.drawn(nets.mlp()), nets.inputs(4, 5), TARGET, layer="0")
+    with raises(UsageError, match=r"`x` must be \(n, channels, \*space\) .* got \(4, 5\)"):
+        grad_cam_units(nets.drawn(nets.mlp()), nets.inputs(4, 5), TARGET, layer="0")
+    with raises(UsageError, match="`layer` must name a module of the model, got 'conv4'"):
+        grad_cam_units(model, x, TARGET, layer="conv4")
     assert not any(module._forward_hooks for module in model.modules())

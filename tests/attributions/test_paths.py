@@ -4,8 +4,15 @@ from captum.attr import IntegratedGradients
 from pytest import approx, mark, raises
 from torch import Tensor
 
-from forsooth.attributions.gradients import gradient
-from forsooth.attributions.paths import gradient_shap, integrated_gradients
+from forsooth.attributions.gradients import Magnitude, gradient
+from forsooth.attributions.paths import (
+    GRADIENT_SHAP_200,
+    INTEGRATED_GRADIENTS_SMOOTH,
+    INTEGRATED_GRADIENTS_SMOOTH_SQUARED,
+    gradient_shap,
+    integrated_gradients,
+    integrated_gradients_smooth,
+)
 from forsooth.records import UsageError
 from forsooth.seeds import generator
 
@@ -41,6 +48,53 @@ def test_integrated_gradients_is_complete() -> None:
     assert nets.gap(ours, total) == approx(0, abs=1e-9)
 
 
+@mark.parametrize(("magnitude", "power"), [("signed", None), ("absolute", 1), ("squared", 2)])
+def test_smooth_integrated_gradients_equal_a_loop(magnitude: Magnitude, power: int | None) -> None:
+    model = nets.drawn(nets.cnn())
+    source, expected = generator(3), torch.zeros_like(X)
+    for _ in range(5):
+        noise = torch.randn(1, 8, 8, generator=source, dtype=torch.float64)
+        for i, x in enumerate(X):
+            point = (x + 0.15 * (x.max() - x.min()) * noise)[None]
+            path = IntegratedGradients(model).attribute(point, target=int(TARGET[i]), n_steps=11)[0].detach()
+            expected[i] += (path if power is None else path.abs() ** power) / 5
+    ours = integrated_gradients_smooth(
+        model, X, TARGET, generator=generator(3), samples=5, steps=11, magnitude=magnitude
+    )
+    torch.testing.assert_close(ours, expected)
+
+
+def test_smooth_integrated_gradients_sum_to_the_mean_output_of_the_copies() -> None:
+    seen: list[Tensor] = []
+
+    def watched(x: Tensor) -> Tensor:
+        seen.append(x.detach())
+        return cubes(x)
+
+    ours = integrated_gradients_smooth(watched, X, TARGET, generator=generator(2), samples=6, steps=1)
+    copies = 2 * torch.cat(seen).view(6, 4, 1, 8, 8)  # one step looks half-way from zeros to a copy
+    sign = torch.tensor([1.0, -1.0, -1.0, 1.0], dtype=torch.float64).view(4, 1, 1, 1)
+    torch.testing.assert_close(ours, sign * 0.75 * (copies**3).mean(dim=0))  # 3 (c / 2)² c
+    exact = integrated_gradients_smooth(cubes, X, TARGET, generator=generator(2), samples=6, steps=2)
+    total = nets.output(cubes, copies.flatten(0, 1), TARGET.repeat(6)).view(6, 4).mean(dim=0)
+    torch.testing.assert_close(exact.sum(dim=(1, 2, 3)), total)
+
+
+def test_the_published_settings() -> None:
+    model = nets.drawn(nets.cnn())
+    for record, magnitude in (
+        (INTEGRATED_GRADIENTS_SMOOTH, "signed"),
+        (INTEGRATED_GRADIENTS_SMOOTH_SQUARED, "squared"),
+    ):
+        written = integrated_gradients_smooth(
+            model, X, TARGET, generator=generator(1), samples=25, steps=25, magnitude=magnitude
+        )
+        assert torch.equal(record(model, X, TARGET, generator=generator(1)), written)
+        assert record.signed == (magnitude == "signed") and record.promise is None
+    written = gradient_shap(model, X, TARGET, generator=generator(1), background=BACKGROUND, samples=200)
+    assert torch.equal(GRADIENT_SHAP_200(model, X, TARGET, generator=generator(1), background=BACKGROUND), written)
+
+
 def test_gradient_shap_equals_a_loop() -> None:
     model = nets.drawn(nets.cnn())
     source, expected = generator(5), torch.zeros_like(X)
@@ -64,6 +118,10 @@ def test_gradient_shap_is_complete_on_average() -> None:
 def test_bad_input_is_named() -> None:
     with raises(UsageError, match="`steps` must be at least 1, got 0"):
         integrated_gradients(cubes, X, TARGET, steps=0)
+    with raises(UsageError, match="`steps` must be at least 1, got 0"):
+        integrated_gradients_smooth(cubes, X, TARGET, generator=generator(0), steps=0)
+    with raises(UsageError, match="`samples` must be at least 1 and `noise` at least 0, got 0"):
+        integrated_gradients_smooth(cubes, X, TARGET, generator=generator(0), samples=0)
     with raises(UsageError, match="`samples` must be at least 1, got 0"):
         gradient_shap(cubes, X, TARGET, generator=generator(0), samples=0)
     with raises(UsageError, match=r"`background` must have shape \('k', 1, 8, 8\) with k > 0, got \(6, 8, 8\)"):

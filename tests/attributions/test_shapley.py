@@ -18,10 +18,10 @@ from forsooth.attributions.shapley import (
     kernel_shap,
     kernel_shap_unconstrained,
     least_norm_fit,
-    orders,
     shapley_value_sampling,
 )
 from forsooth.games.players import patches
+from forsooth.games.shapley import orders
 from forsooth.games.values import Model
 from forsooth.records import UsageError
 from forsooth.seeds import generator
@@ -102,13 +102,13 @@ def test_sampling_over_all_permutations_is_exact(worth: list[int]) -> None:
     model, x = table(worth)
     every = torch.tensor(list(itertools.permutations(range(x.shape[1]))))
     with MonkeyPatch.context() as patch:
-        patch.setattr(shapley, "orders", lambda count, permutations, generator: [every])
+        patch.setattr("forsooth.games.shapley.orders", lambda *_: [every])
         ours = shapley_value_sampling(model, x, torch.tensor([0]), generator=generator(0), permutations=len(every))
     assert ours[0].tolist() == approx(exact(worth), abs=1e-9)
 
 
 def test_sampling_equals_captum_on_the_same_permutations() -> None:
-    players, ranks = patches((1, 4, 4), 3), next(orders(9, 6, generator(7)))
+    players, ranks = patches((1, 4, 4), 3), next(orders(9, 6, generator(7), torch.device("cpu")))
     theirs = ShapleyValueSampling(MODEL)
     theirs.permutation_generator = lambda features, samples: ranks.argsort(dim=1).tolist()
     expected = theirs.attribute(X, BASELINE[None], target=TARGET, feature_mask=players[None, None], n_samples=6)
@@ -148,7 +148,7 @@ def test_sampling_asks_no_more_than_it_says() -> None:
 
 
 def test_permutations_are_uniform() -> None:
-    ranks = torch.cat(list(orders(3, 6000, generator(0))))
+    ranks = torch.cat(list(orders(3, 6000, generator(0), torch.device("cpu"))))
     counts = torch.unique(ranks, dim=0, return_counts=True)[1]
     assert len(counts) == 6 and (counts - 1000).abs().max() < 120
 

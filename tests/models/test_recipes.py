@@ -2,7 +2,8 @@
 
 import pytest
 
-from forsooth.models.recipes import RECIPES, check, recipe
+from forsooth.models import recipes
+from forsooth.models.recipes import RECIPES, Recipe, check, recipe
 from forsooth.records import UsageError
 
 
@@ -29,6 +30,25 @@ def test_every_recipe_can_be_followed():
     for found in RECIPES.values():
         check(found)
         assert found.gate == 0.8
+
+
+def test_recipes_of_the_larger_networks_can_be_followed():
+    for name in ("LENET", "TABLE", "VISION", "RESIDUAL", "PLANTED", "PLANTED_QUICK"):
+        found = getattr(recipes, name)
+        check(found)
+        assert (found.gate, found.restarts) == (0.0, 0)  # the suite knows the data, and sets the gate
+
+
+def test_the_recipe_of_planted_artefacts_is_the_published_one():
+    found = recipes.PLANTED
+    assert (found.learning_rate, found.batch, found.epochs, found.augment) == (0.001, 128, 50, "none")
+    assert (found.stop_at, found.checkpoints) == (0.97, 0.05)
+
+
+def test_what_a_recipe_adds_is_off_by_default():
+    plain = Recipe(learning_rate=0.1)
+    assert (plain.augment, plain.weight_decay, plain.autocast) == ("none", 0.0, False)
+    assert plain.stop_at is None and plain.checkpoints is None
 
 
 def test_unknown_preset_and_size():

@@ -8,7 +8,7 @@ import torch
 from PIL import Image
 from torch.nn import functional as F
 
-from forsooth.models.resnet import RESNET20, RESNET32, RESNET44, RESNET56, BasicBlock, small_resnet
+from forsooth.models.resnet import RESIDUAL_SMALL, RESNET20, RESNET32, RESNET44, RESNET56, BasicBlock, small_resnet
 from forsooth.records import UsageError
 
 DATA = Path(__file__).parents[3] / "shared" / "data"  # beside the checkout; not part of the project
@@ -68,9 +68,22 @@ def test_small_resnet_takes_any_square():
     assert net(torch.zeros(2, 1, 9, 9)).shape == (2, 2)
 
 
+def test_residual_small():
+    """Weights by hand: 27·16 + 2·9·16² + 9·(16·32 + 32²) + 9·(32·64 + 64²), 7 norms, 65·classes."""
+    net = RESIDUAL_SMALL.function(size=64, variant="paper", classes=5).eval()
+    norms = 2 * (16 * 3 + 32 * 2 + 64 * 2)
+    assert sum(p.numel() for p in net.parameters()) == 432 + 4_608 + 13_824 + 55_296 + norms + 65 * 5
+    x = torch.randn(2, 3, 64, 64, generator=torch.Generator().manual_seed(0))
+    assert net.relu(net.bn1(net.conv1(x))).shape == (2, 16, 32, 32)
+    assert net(x).shape == (2, 5) and RESIDUAL_SMALL.layer == "layer3"
+    with pytest.raises(UsageError, match="`size` must be at least 16 for residual_small, got 8"):
+        RESIDUAL_SMALL.function(size=8)
+
+
 @pytest.mark.parametrize(
     ("given", "message"),
     [
+        (dict(stride=0), "`stride` must be at least 1, got 0"),
         (dict(blocks=()), r"`blocks` must name at least one block for every stage, got \(\)"),
         (dict(blocks=(1, 0)), r"`blocks` must name at least one block for every stage, got \(1, 0\)"),
         (dict(width=0), "`width` must be at least 1, got 0"),

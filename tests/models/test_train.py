@@ -249,6 +249,10 @@ def test_bad_data():
         ("patience", 0, "`patience` must be at least 1 or None, got 0"),
         ("restarts", -1, "`restarts` must be at least 0, got -1"),
         ("gate", 80, r"`gate` must lie in \[0, 1\], got 80"),
+        ("weight_decay", -0.1, "`weight_decay` must be at least 0, got -0.1"),
+        ("stop_at", 97, r"`stop_at` must lie in \[0, 1\], got 97"),
+        ("checkpoints", -0.05, r"`checkpoints` must lie in \[0, 1\], got -0.05"),
+        ("augment", "rotate", "`augment` must be one of none, flip, flip_shift, got 'rotate'"),
     ],
 )
 def test_bad_recipe(field, value, message):

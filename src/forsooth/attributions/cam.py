@@ -44,6 +44,27 @@ def activations(model: nn.Module, x: Tensor, target: Tensor, layer: str) -> tupl
     return kept[0].detach(), gradient
 
 
+def grad_cam_units(model: nn.Module, x: Tensor, target: Tensor, *, layer: str) -> Tensor:
+    """The class activation map before it is enlarged: one value for each place of `layer`, its channels together.
+
+    x        (n, channels, *space)
+    target   (n,) int64
+    layer    dotted name of a module whose output is (n, c, *smaller space)
+    returns  (n, *smaller space), never negative
+
+    [selvaraju2017grad]. For scores that judge the map on the units of its layer.
+    """
+    if x.ndim not in (3, 4, 5):
+        raise UsageError(f"`x` must be (n, channels, *space) with 1 to 3 axes of space, got {tuple(x.shape)}")
+
+    def part(x: Tensor, target: Tensor) -> Tensor:
+        output, gradient = activations(model, x, target, layer)
+        weight = gradient.flatten(2).mean(2).reshape(*gradient.shape[:2], *(1,) * (x.ndim - 2))
+        return (weight * output).sum(1).relu()
+
+    return over(part, x, target, size=rows_at_once(x))
+
+
 def grad_cam(
     model: nn.Module, x: Tensor, target: Tensor, *, layer: str, interpolation: Interpolation = "linear"
 ) -> Tensor:
@@ -57,20 +78,12 @@ def grad_cam(
 
     [selvaraju2017grad]
     """
-    if x.ndim not in (3, 4, 5):
-        raise UsageError(f"`x` must be (n, channels, *space) with 1 to 3 axes of space, got {tuple(x.shape)}")
     if interpolation not in ("linear", "nearest"):
         raise UsageError(f"`interpolation` must be linear or nearest, got {interpolation!r}")
+    small = grad_cam_units(model, x, target, layer=layer)[:, None]  # (n, 1, *smaller space)
     linear = {3: "linear", 4: "bilinear", 5: "trilinear"}[x.ndim]
     mode = linear if interpolation == "linear" else "nearest"
-
-    def part(x: Tensor, target: Tensor) -> Tensor:
-        output, gradient = activations(model, x, target, layer)
-        weight = gradient.flatten(2).mean(2).reshape(*gradient.shape[:2], *(1,) * (x.ndim - 2))
-        small = (weight * output).sum(1, keepdim=True).relu()  # (n, 1, *smaller space)
-        return F.interpolate(small, size=x.shape[2:], mode=mode).expand_as(x)
-
-    return over(part, x, target, size=rows_at_once(x)).contiguous()
+    return F.interpolate(small, size=x.shape[2:], mode=mode).expand_as(x).contiguous()
 
 
 def guided_grad_cam(

@@ -1,11 +1,22 @@
 """The gradient of the target's output with respect to the input, and what is made of it."""
 
+from collections.abc import Callable
+from functools import partial
+from typing import Literal
+
 import torch
 from torch import Tensor
 
 from forsooth.chunks import over
 from forsooth.games.values import Model, rows_at_once
 from forsooth.records import Method, UsageError
+
+Magnitude = Literal["signed", "absolute", "squared"]
+MAGNITUDES: dict[Magnitude, Callable[[Tensor], Tensor]] = {
+    "signed": lambda maps: maps,
+    "absolute": torch.abs,
+    "squared": torch.square,
+}
 
 
 def gradient(model: Model, x: Tensor, target: Tensor) -> Tensor:
@@ -64,19 +75,37 @@ def smooth_grad(
     generator: torch.Generator,
     samples: int = 50,
     noise: float = 0.15,
+    magnitude: Magnitude = "signed",
 ) -> Tensor:
     """The mean gradient around the input, under Gaussian noise.
 
-    x        (n, *shape)
-    target   (n,) int64, the explained class
-    noise    standard deviation as a share of max - min of the sample
-    returns  (n, *shape)
+    x          (n, *shape)
+    target     (n,) int64, the explained class
+    noise      standard deviation as a share of max - min of the sample
+    magnitude  what is averaged: the "signed" gradients, their "absolute" values or their squares ("squared")
+    returns    (n, *shape)
 
     [smilkov2017smoothgrad]. Departure: up to its scale the noise is the same for all samples of the batch, so
     that a sample's map does not depend on its neighbours.
     """
+    explain = partial(gradients_at, model, target=target)
+    return smoothed(explain, x, generator=generator, samples=samples, noise=noise, magnitude=magnitude)
+
+
+def smoothed(
+    explain: Callable[[Tensor], Tensor],
+    x: Tensor,
+    *,
+    generator: torch.Generator,
+    samples: int,
+    noise: float,
+    magnitude: Magnitude,
+) -> Tensor:
+    """The mean of the maps of noisy copies of x (n, *shape); `explain` gives maps like points (k, n, *shape)."""
     if samples < 1 or noise < 0:
         raise UsageError(f"`samples` must be at least 1 and `noise` at least 0, got {samples} and {noise}")
+    if magnitude not in MAGNITUDES:
+        raise UsageError(f"`magnitude` must be one of {', '.join(MAGNITUDES)}, got {magnitude!r}")
     flat = x.flatten(1)
     scale = noise * (flat.amax(dim=1) - flat.amin(dim=1))  # (n,)
     scale = scale.view(-1, *[1] * (x.ndim - 1))
@@ -85,7 +114,7 @@ def smooth_grad(
     for start in range(0, samples, size):
         draws = [standard_normal(x, generator) for _ in range(min(size, samples - start))]
         points = x + scale * torch.stack(draws)[:, None]  # (draws, n, *shape)
-        total += gradients_at(model, points, target).sum(dim=0)
+        total += MAGNITUDES[magnitude](explain(points)).sum(dim=0)
     return total / samples
 
 
@@ -131,4 +160,42 @@ SMOOTH_GRAD = Method(
     version=1,
     settings={"samples": 50, "noise": 0.15},
 )
-GRADIENTS = (SALIENCY, GRADIENT, GRADIENT_X_INPUT, SMOOTH_GRAD)
+SMOOTH_GRAD_50 = Method(
+    name="smooth_grad_50",
+    function=smooth_grad,
+    needs=("gradient", "generator"),
+    random=True,
+    signed=False,
+    cite="zhou2022feature",
+    version=1,
+    settings={"samples": 50, "noise": 0.15, "magnitude": "absolute"},
+)
+SMOOTH_GRAD_ABSOLUTE = Method(
+    name="smooth_grad_absolute",
+    function=smooth_grad,
+    needs=("gradient", "generator"),
+    random=True,
+    signed=False,
+    cite="smilkov2017smoothgrad",
+    version=1,
+    settings={"samples": 25, "noise": 0.15, "magnitude": "absolute"},
+)
+SMOOTH_GRAD_SQUARED = Method(  # what the released code of [yang2019benchmarking] calls SmoothGrad
+    name="smooth_grad_squared",
+    function=smooth_grad,
+    needs=("gradient", "generator"),
+    random=True,
+    signed=False,
+    cite="smilkov2017smoothgrad",
+    version=1,
+    settings={"samples": 25, "noise": 0.15, "magnitude": "squared"},
+)
+GRADIENTS = (
+    SALIENCY,
+    GRADIENT,
+    GRADIENT_X_INPUT,
+    SMOOTH_GRAD,
+    SMOOTH_GRAD_50,
+    SMOOTH_GRAD_ABSOLUTE,
+    SMOOTH_GRAD_SQUARED,
+)

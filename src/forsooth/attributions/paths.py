@@ -4,7 +4,7 @@ import numpy
 import torch
 from torch import Tensor
 
-from forsooth.attributions.gradients import gradients_at, points_at_once
+from forsooth.attributions.gradients import Magnitude, gradients_at, points_at_once, smoothed
 from forsooth.games.values import Model, absent
 from forsooth.records import Method, UsageError
 
@@ -33,6 +33,35 @@ def integrated_gradients(
         points = start + (x - start) * place.view(-1, *[1] * x.ndim)  # (places, n, *shape)
         total += torch.tensordot(share, gradients_at(model, points, target), dims=1)
     return total * (x - start)
+
+
+def integrated_gradients_smooth(
+    model: Model,
+    x: Tensor,
+    target: Tensor,
+    *,
+    generator: torch.Generator,
+    samples: int = 25,
+    steps: int = 25,
+    magnitude: Magnitude = "signed",
+) -> Tensor:
+    """The mean of the integrated gradients of noisy copies of the input, each from zeros to the copy.
+
+    x          (n, *shape)
+    target     (n,) int64, the explained class
+    samples    noisy copies; the noise is 15 % of max - min of the sample, as in `smooth_grad`
+    steps      nodes for each copy
+    magnitude  what is averaged: the "signed" maps, their "absolute" values or their squares ("squared")
+    returns    (n, *shape); the signed maps sum to the mean output of the copies - f(0)
+
+    [smilkov2017smoothgrad], [sundararajan2017axiomatic]; called IG-SmoothGrad by [yang2019benchmarking].
+    """
+
+    def explain(points: Tensor) -> Tensor:
+        wanted = target.repeat(len(points))
+        return integrated_gradients(model, points.flatten(0, 1), wanted, steps=steps).view_as(points)
+
+    return smoothed(explain, x, generator=generator, samples=samples, noise=0.15, magnitude=magnitude)
 
 
 def gradient_shap(
@@ -102,4 +131,41 @@ GRADIENT_SHAP_5 = Method(
     version=1,
     settings={"samples": 5},
 )
-PATHS = (INTEGRATED_GRADIENTS, GRADIENT_SHAP, GRADIENT_SHAP_5)
+GRADIENT_SHAP_200 = Method(
+    name="gradient_shap_200",
+    function=gradient_shap,
+    needs=("gradient", "background", "generator"),
+    random=True,
+    signed=True,
+    cite="zhou2022feature",
+    version=1,
+    settings={"samples": 200},
+)
+INTEGRATED_GRADIENTS_SMOOTH = Method(
+    name="integrated_gradients_smooth",
+    function=integrated_gradients_smooth,
+    needs=("gradient", "generator"),
+    random=True,
+    signed=True,
+    cite="smilkov2017smoothgrad",
+    version=1,
+    settings={"samples": 25, "steps": 25},
+)
+INTEGRATED_GRADIENTS_SMOOTH_SQUARED = Method(  # what the released code of [yang2019benchmarking] runs
+    name="integrated_gradients_smooth_squared",
+    function=integrated_gradients_smooth,
+    needs=("gradient", "generator"),
+    random=True,
+    signed=False,
+    cite="smilkov2017smoothgrad",
+    version=1,
+    settings={"samples": 25, "steps": 25, "magnitude": "squared"},
+)
+PATHS = (
+    INTEGRATED_GRADIENTS,
+    INTEGRATED_GRADIENTS_SMOOTH,
+    INTEGRATED_GRADIENTS_SMOOTH_SQUARED,
+    GRADIENT_SHAP,
+    GRADIENT_SHAP_5,
+    GRADIENT_SHAP_200,
+)

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
-from forsooth.games.values import Game, Model, ends, evenly, game, masked_values, values_of
+from forsooth.games.shapley import permutation
+from forsooth.games.values import Model, ends, game, values_of
 from forsooth.records import Method, UsageError
 
 
@@ -33,46 +34,8 @@ def shapley_value_sampling(
     not depend on its neighbours. Cost: permutations · (players - 1) + 2 forwards; memory does not grow with
     `permutations`.
     """
-    if permutations < 1:
-        raise UsageError(f"`permutations` must be at least 1, got {permutations}")
     played = game(model, x, target, players=players, baseline=baseline)
-    first, last = ends(played)  # (n,)
-    total = x.new_zeros(len(x), played.count, dtype=first.dtype)
-    walks = max(1, played.masks_at_once() // max(1, played.count - 1))  # at a time
-    for ranks in orders(played.count, permutations, generator):
-        for part in ranks.to(x.device).split(walks):
-            start, goal = (v[:, None, None].expand(-1, len(part), 1) for v in (first, last))
-            path = torch.cat([start, walk_values(played, part), goal], dim=2)  # (n, walks, players + 1)
-            gains = path.diff(dim=2)  # (n, walks, players), in the order of joining
-            total += gains.gather(2, part.expand(len(x), -1, -1)).sum(dim=1)  # by player
-    return played.map(total / permutations)
-
-
-def orders(count: int, permutations: int, generator: torch.Generator) -> Iterator[Tensor]:
-    """Uniform random permutations, drawn in blocks whose size depends on nothing. Each (block, count) int64."""
-    for start in range(0, permutations, 256):
-        size = min(256, permutations - start)
-        yield torch.rand(size, count, generator=generator, dtype=torch.float64).argsort(dim=1)
-
-
-def walk_values(played: Game, ranks: Tensor) -> Tensor:
-    """The target's output at the inner steps of walks in which the players join by rank.
-
-    ranks    (walks, players) int64, each row a permutation of 0 … players - 1
-    returns  (n, walks, players - 1); at step s, counted from 1, the players of rank below s take part
-    """
-    x, labels = played.x, played.labels
-    joins = ranks.float()[:, labels]  # (walks, *spatial)
-    if played.count == 1:
-        return x.new_empty(len(x), len(ranks), 0)
-    columns = []
-    steps = torch.arange(1.0, played.count, device=x.device)
-    for part in steps.split(evenly(len(steps), played.masks_at_once())):
-        # 1 where the rank is below the step, as a clamped difference: comparisons give bools, which are slow
-        keep = (part.view(-1, *[1] * labels.ndim) - joins[:, None]).clamp_(0, 1)  # (walks, steps, *spatial)
-        values = masked_values(played, keep.flatten(0, 1).to(x.dtype))
-        columns.append(values.view(len(x), len(ranks), -1))
-    return torch.cat(columns, dim=2)
+    return played.map(permutation(played, permutations=permutations, generator=generator).values)
 
 
 def kernel_shap(

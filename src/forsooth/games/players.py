@@ -1,6 +1,10 @@
 """Who plays: integer labels over the entries of an input, one label for each player."""
 
+from typing import Literal
+
+import numpy
 import torch
+from skimage import segmentation
 from torch import Tensor
 
 from forsooth.records import UsageError
@@ -41,6 +45,50 @@ def patches(shape: tuple[int, ...], grid: int) -> Tensor:
     return labels
 
 
+def superpixels(image: Tensor, *, kernel_size: float = 4, max_dist: float = 200, ratio: float = 0.2) -> Tensor:
+    """Connected regions of like colour are the players of one image, with the settings of LIME's package.
+
+    image    (channels, h, w) of any range: it is scaled to [0, 1] first, all channels together
+    returns  (h, w) int64 labels 0, 1, … without gaps
+
+    Quick shift [vedaldi2008quick] as in [ribeiro2016why]. One channel is taken as grey and three as red, green and
+    blue, which are compared in Lab; any other number of channels is compared as it is.
+    """
+    if image.ndim != 3:
+        raise UsageError(f"`image` must have shape (channels, h, w), got {tuple(image.shape)}")
+    low, high = (float(end) for end in image.aminmax())
+    scaled = (image.double() - low) / (high - low if high > low else 1.0)
+    pixels_last = scaled.permute(1, 2, 0).cpu().numpy()
+    if len(image) == 1:
+        pixels_last = pixels_last.repeat(3, axis=2)
+    colour = pixels_last.shape[2] == 3
+    found = segmentation.quickshift(
+        pixels_last, kernel_size=kernel_size, max_dist=max_dist, ratio=ratio, convert2lab=colour
+    )
+    labels = numpy.unique(found, return_inverse=True)[1].reshape(found.shape)
+    return torch.from_numpy(labels).long().to(image.device)
+
+
+def parse(text: str, shape: tuple[int, ...]) -> Tensor:
+    """The labels for the words of the terminal.
+
+    text     `pixels`: places, channels together; `features`: every entry by itself; `grid:8`: 8 pieces along each axis
+    shape    of one input
+    returns  (*spatial) or (*shape) int64 labels
+
+    >>> parse("grid:2", (3, 4, 4)).max().item(), parse("features", (3, 4, 4)).max().item()
+    (3, 47)
+    """
+    word, _, number = text.partition(":")
+    if text == "pixels":
+        return pixels(shape)
+    if text == "features":
+        return torch.arange(torch.Size(shape).numel()).reshape(shape)
+    if word == "grid" and number.isdecimal():
+        return patches(shape, int(number))
+    raise UsageError(f"`players` must be pixels, features or grid:N with a number N, as in grid:8, got {text!r}")
+
+
 def seats(x: Tensor, players: Tensor | None) -> tuple[Tensor, int]:
     """The labels made ready to broadcast against one input, and the number of players.
 
@@ -70,3 +118,34 @@ def spread(values: Tensor, labels: Tensor, x: Tensor) -> Tensor:
     entries = labels.expand(x.shape[1:])
     sizes = torch.bincount(entries.flatten(), minlength=values.shape[1])  # (players,)
     return (values / sizes)[:, entries].to(x.dtype)
+
+
+Channels = Literal["sum", "max_abs", "signed_max"]
+
+
+def collect(maps: Tensor, labels: Tensor, count: int, *, channels: Channels = "sum") -> Tensor:
+    """The values of players from maps: the channels of an entry become one number, the entries of a player are summed.
+
+    maps      (n, *shape)
+    labels    from `seats`
+    channels  the sum; the largest magnitude; or the value of largest magnitude, with its sign (the first of equals)
+    returns   (n, count) float64
+
+    Without a channel axis, or where the channels of an entry are different players, only the entries are summed.
+    """
+    if channels not in ("sum", "max_abs", "signed_max"):
+        raise UsageError(f"`channels` must be sum, max_abs or signed_max, got {channels!r}")
+    if labels.shape not in (maps.shape[1:], (1, *maps.shape[2:])):
+        raise UsageError(f"`maps` must fit labels of shape {tuple(labels.shape)}, got maps {tuple(maps.shape)}")
+    values = maps.double()
+    if maps.ndim > 3 and len(labels) == 1:
+        if channels == "sum":
+            values = values.sum(dim=1, keepdim=True)
+        else:
+            strongest = values.abs().argmax(dim=1, keepdim=True)
+            values = values.gather(1, strongest)
+            values = values.abs() if channels == "max_abs" else values
+    owners = labels.flatten().to(maps.device)
+    order = owners.argsort(stable=True)  # so that the sums are made in the same order on every device
+    lengths = torch.bincount(owners, minlength=count)
+    return torch.segment_reduce(values.flatten(1).T[order], "sum", lengths=lengths, axis=0).T.contiguous()

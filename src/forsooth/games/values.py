@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from forsooth.chunks import over
 from forsooth.games.players import seats, spread
@@ -29,7 +29,8 @@ class Game:
     target    (n,) int64, the explained class
     labels    who owns which entry, ready to broadcast against one input
     count     number of players
-    baseline  (1, *shape), what stands for an absent player
+    classes   least number of classes that the model must give
+    baseline  (1, *shape) or (n, *shape), what stands for an absent player
     room      (rows, *shape) for the hidden inputs of one forward; made once, since fresh memory is slow memory
     """
 
@@ -38,12 +39,17 @@ class Game:
     target: Tensor
     labels: Tensor
     count: int
+    classes: int
     baseline: Tensor
     room: Tensor
 
     def masks_at_once(self) -> int:
-        """Most masks to hide inputs with, so that neither they nor the values (n, masks) grow large."""
-        return max(1, min(len(self.room), 2**20 // max(1, len(self.x))))
+        """Most masks to hide inputs with, so that neither they nor the values (n, masks) grow large.
+
+        Up to eight inputs share a mask in one forward: the fewer masks, the longer they stay in the cache.
+        """
+        n = max(1, len(self.x))
+        return max(1, min(len(self.room) // min(n, 8), 2**20 // n))
 
     def map(self, values: Tensor) -> Tensor:
         """A map shaped like x from the values of the players (n, count)."""
@@ -65,8 +71,8 @@ def game(
         raise UsageError(f"`target` must have shape {tuple(x.shape[:1])}, got {tuple(target.shape)}")
     if chunk is not None and chunk < 1:
         raise UsageError(f"`chunk` must be at least 1, got {chunk}")
-    room = x.new_empty((rows_at_once(x) if chunk is None else chunk, *x.shape[1:]))
-    return Game(model, x, target, labels, count, absent(x, baseline), room)
+    room = x.new_empty((rows_at_once(x, model) if chunk is None else chunk, *x.shape[1:]))
+    return Game(model, x, target, labels, count, classes_for(target), absent(x, baseline), room)
 
 
 def coalition_values(
@@ -85,7 +91,7 @@ def coalition_values(
     target    (n,) int64, the explained class
     masks     (m, players) bool or 0/1, who takes part
     players   (*spatial) or (*shape) integer labels; None: each pixel
-    baseline  (*shape); None: zeros
+    baseline  (*shape), or (n, *shape) where every input has its own; None: zeros
     chunk     most inputs in one forward; None: by the device and the size of an input
     returns   (n, m), on the device of x
     """
@@ -100,7 +106,7 @@ def values_of(played: Game, masks: Tensor) -> Tensor:
     for part in masks.to(played.x.device).split(evenly(len(masks), played.masks_at_once())):
         keep = part.to(played.x.dtype)[:, played.labels]  # (masks, *broadcastable to shape)
         columns.append(masked_values(played, keep))
-    return torch.cat(columns, dim=1)
+    return finite(torch.cat(columns, dim=1))
 
 
 def masked_values(played: Game, keep: Tensor, *, baseline: Tensor | None = None) -> Tensor:
@@ -111,50 +117,111 @@ def masked_values(played: Game, keep: Tensor, *, baseline: Tensor | None = None)
     baseline  (m, *shape), other values for the hidden entries; None: those of the game
     returns   (n, m)
     """
-    stands = played.baseline.expand(len(keep), *played.x.shape[1:]) if baseline is None else baseline
 
     def forward(keep: Tensor, stands: Tensor, x: Tensor, target: Tensor) -> Tensor:
         masks, n = len(keep), len(x)
         hidden = played.room[: masks * n]
         # lerp is exact for weights 0 and 1, and several times as fast as torch.where
-        torch.lerp(stands[:, None], x[None], keep[:, None], out=hidden.view(masks, n, *x.shape[1:]))
-        outputs = played.model(hidden).reshape(masks, n, -1)  # (m, n, classes)
+        torch.lerp(stands, x[None], keep[:, None], out=hidden.view(masks, n, *x.shape[1:]))
+        outputs = class_outputs(played.model, hidden, played.classes).view(masks, n, -1)
         return outputs.gather(2, target[None, :, None].expand(masks, n, 1))[..., 0]
 
-    def all_masks(x: Tensor, target: Tensor) -> Tensor:
-        return over(lambda k, s: forward(k, s, x, target), keep, stands, size=len(keep)).T  # (n, m)
+    def all_masks(x: Tensor, target: Tensor, own: Tensor) -> Tensor:
+        if baseline is None:
+            return over(lambda k: forward(k, own[None], x, target), keep, size=len(keep)).T  # (n, m)
+        return over(lambda k, s: forward(k, s[:, None], x, target), keep, baseline, size=len(keep)).T
 
+    own = played.baseline.expand_as(played.x)
     with torch.no_grad():
-        return over(all_masks, played.x, played.target, size=evenly(len(played.x), len(played.room) // len(keep)))
+        size = evenly(len(played.x), len(played.room) // len(keep))
+        return over(all_masks, played.x, played.target, own, size=size)
+
+
+def class_outputs(model: Model, x: Tensor, classes: int) -> Tensor:
+    """The model's outputs (n, classes or more) for x (n, *shape), checked to have that shape."""
+    outputs = model(x)
+    if not isinstance(outputs, Tensor):
+        raise UsageError(f"`model` must give a tensor of shape (n, classes), got {type(outputs).__name__}")
+    if outputs.ndim != 2 or len(outputs) != len(x):
+        came = f"{tuple(outputs.shape)} for n = {len(x)}"
+        raise UsageError(f"`model` must give outputs of shape (n, classes), got {came}")
+    if outputs.shape[1] < classes:
+        raise UsageError(f"`target` must lie below the model's {outputs.shape[1]} classes, got {classes - 1}")
+    return outputs
+
+
+def classes_for(target: Tensor) -> int:
+    """The least number of classes of a model in which every target (n,) is a class."""
+    if len(target) == 0:
+        return 0
+    low, high = (int(end) for end in target.aminmax())
+    if low < 0:
+        raise UsageError(f"`target` must be at least 0, got {low}")
+    return high + 1
+
+
+def finite(values: Tensor) -> Tensor:
+    """The same values (n, …) of coalitions; an error where the model said nan or inf."""
+    refuse(int((~values.isfinite()).sum()), values.numel())
+    return values
+
+
+def refuse(bad: int, total: int) -> None:
+    """An error if `bad` of the `total` outputs are no finite numbers."""
+    if bad:
+        share = f"{bad:,} of {total:,} outputs of the explained class"
+        raise UsageError(f"`model` must give finite numbers, got nan or inf in {share}")
 
 
 def target_outputs(model: Model, x: Tensor, target: Tensor) -> Tensor:
     """The output of the target class, without gradients. x (n, *shape), target (n,); returns (n,)."""
+    classes = classes_for(target)
+
+    def forward(x: Tensor, target: Tensor) -> Tensor:
+        return class_outputs(model, x, classes).gather(1, target[:, None])[:, 0]
+
     with torch.no_grad():
-        return over(lambda part, wanted: model(part).gather(1, wanted[:, None])[:, 0], x, target, size=rows_at_once(x))
+        return over(forward, x, target, size=rows_at_once(x, model))
 
 
 def ends(played: Game) -> tuple[Tensor, Tensor]:
     """The values of the empty and of the full coalition, each (n,)."""
     empty = played.baseline.expand_as(played.x)
-    first, last = (target_outputs(played.model, x, played.target) for x in (empty, played.x))
+    first, last = finite(torch.stack([target_outputs(played.model, x, played.target) for x in (empty, played.x)]))
     return first, last
 
 
 def absent(x: Tensor, baseline: Tensor | None) -> Tensor:
-    """What stands in place of an absent player, (1, *shape): the baseline, checked, or zeros."""
+    """What stands in place of an absent player, (1, *shape) or (n, *shape): the baseline, checked, or zeros.
+
+    x         (n, *shape)
+    baseline  (*shape), or (n, *shape) where every input has its own; None: zeros
+    """
     shape = tuple(x.shape[1:])
     if baseline is None:
         return x.new_zeros((1, *shape))
-    if tuple(baseline.shape) != shape:
-        raise UsageError(f"`baseline` must have the shape of one input {shape}, got {tuple(baseline.shape)}")
-    return baseline.to(x)[None]
+    if baseline.shape not in (x.shape[1:], x.shape):
+        expected = f"the shape of one input {shape} or of all {tuple(x.shape)}"
+        raise UsageError(f"`baseline` must have {expected}, got {tuple(baseline.shape)}")
+    return baseline.to(x).reshape(-1, *shape)
 
 
-def rows_at_once(x: Tensor) -> int:
-    """How many inputs of the size of one row of x (n, *shape) go into one forward on its device."""
+def rows_at_once(x: Tensor, model: Model | None = None) -> int:
+    """How many inputs of the size of one row of x (n, *shape) go into one forward on its device.
+
+    A network with convolutions has maps larger than its input: on a processor it gets a quarter of the entries. But
+    of large images it gets 32 at once, since below that its wide linear layers are slow.
+    """
     entries, rows = CHUNKS.get(x.device.type, CHUNKS["cpu"])
-    return max(8, min(rows, entries // max(1, math.prod(x.shape[1:]))))
+    least = 8
+    if x.device.type == "cpu" and isinstance(model, nn.Module) and any(map(convolves, model.modules())):
+        entries, least = entries // 4, 32
+    return max(least, min(rows, entries // max(1, math.prod(x.shape[1:]))))
+
+
+def convolves(module: nn.Module) -> bool:
+    """Whether a module is a convolution."""
+    return isinstance(module, nn.Conv1d | nn.Conv2d | nn.Conv3d)
 
 
 def evenly(count: int, size: int) -> int:

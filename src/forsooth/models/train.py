@@ -4,32 +4,44 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from math import isfinite
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from forsooth import chunks, seeds
+from forsooth.models.adam import flatten, move
+from forsooth.models.augment import augmented
 from forsooth.models.dense import as_matrices
 from forsooth.models.recipes import Recipe, check
 from forsooth.records import Dataset, UsageError
 
 SPLITS = ("train", "val", "test")
 VALUES_PER_FORWARD = 2**20  # input values evaluated at once: all of a small split, 256 images of 64×64
-
-
+ON_ACCELERATORS = 32  # so many times more there: one forward must be worth its launch
 SHARED_WORK = 1024  # input values of one sample from which a CPU's threads share the work of a step
+
+
+class Checkpoint(NamedTuple):
+    """The network after so many epochs: its accuracy on `val`, in [0, 1], and its state dict."""
+
+    epoch: int
+    val_accuracy: float
+    state: dict[str, Tensor]
 
 
 @dataclass(frozen=True)
 class Trained:
-    """A trained network: the state of least validation loss, in eval mode unless the recipe says otherwise.
+    """A trained network: the state of least validation loss (or the one that reached `stop_at`), in eval mode unless
+    the recipe says otherwise.
 
     val_loss       after each epoch of the training that was kept
     test_accuracy  in [0, 1]
     epochs         epochs of the training that was kept
     restarts       how often it was begun anew
     attempts       test accuracy of every training, in order, also of those that were thrown away
+    checkpoints    states of the training that was kept, where the recipe asks for them
     """
 
     module: nn.Module
@@ -39,6 +51,7 @@ class Trained:
     restarts: int
     passed: bool
     attempts: tuple[float, ...]
+    checkpoints: tuple[Checkpoint, ...] = ()
 
 
 def fit(
@@ -50,6 +63,8 @@ def fit(
     device: torch.device | str = "cpu",
 ) -> Trained:
     """Train `build()` on the split `train`, keep the state of least loss on `val`, judge it on `test`.
+
+    Where the recipe has a `stop_at`, the state that reaches this accuracy on `val` is kept instead.
 
     A training has collapsed when it meets a nan or when the accuracy of its kept state on `val` is below the gate. It
     is begun anew under its own named seed, at most `recipe.restarts` times. If all collapse, the one of the highest
@@ -64,20 +79,22 @@ def fit(
 def _fit(
     build: Callable[[], nn.Module], x: Tensor, y: Tensor, splits: dict[str, Tensor], recipe: Recipe, *, seed: int
 ) -> Trained:
-    tried: list[tuple[float, nn.Module, list[float]]] = []  # accuracy on val, module, validation loss by epoch
+    tried: list[tuple[float, Run]] = []  # accuracy on val, training
     attempts: list[float] = []
     for attempt in range(recipe.restarts + 1):
         with _own_randomness(seeds.derive(seed, attempt), x.device):
-            module, curve = _train(build, x, y, splits, recipe, seed=seeds.derive(seed, attempt))
-            accuracy = _accuracy(module, x, y, splits["val"]) if isfinite(curve[-1]) else -1.0
-            attempts.append(_accuracy(module, x, y, splits["test"]))
-        tried.append((accuracy, module, curve))
+            run = _train(build, x, y, splits, recipe, seed=seeds.derive(seed, attempt))
+            accuracy = _accuracy(run.module, x, y, splits["val"]) if isfinite(run.curve[-1]) else -1.0
+            attempts.append(_accuracy(run.module, x, y, splits["test"]))
+        tried.append((accuracy, run))
         if accuracy >= recipe.gate:
             break
     best = max(range(len(tried)), key=lambda i: tried[i][0])
-    accuracy, module, curve = tried[best]
+    accuracy, (module, curve, saved) = tried[best]
     passed = accuracy >= 0 and attempts[best] >= recipe.gate
-    return Trained(module, tuple(curve), attempts[best], len(curve), len(tried) - 1, passed, tuple(attempts))
+    return Trained(
+        module, tuple(curve), attempts[best], len(curve), len(tried) - 1, passed, tuple(attempts), tuple(saved)
+    )
 
 
 def initialise(module: nn.Module, generator: torch.Generator) -> nn.Module:
@@ -90,61 +107,81 @@ def initialise(module: nn.Module, generator: torch.Generator) -> nn.Module:
     return module
 
 
+class Run(NamedTuple):
+    """One training: the module in the state that is kept, the validation loss by epoch, and what was saved beside."""
+
+    module: nn.Module
+    curve: list[float]
+    saved: list[Checkpoint]
+
+
 def _train(
     build: Callable[[], nn.Module], x: Tensor, y: Tensor, splits: dict[str, Tensor], recipe: Recipe, *, seed: int
-) -> tuple[nn.Module, list[float]]:
-    """One training, begun at its initialisation: the module in its best state, and the validation loss by epoch."""
-    shuffle = seeds.generator(seed, "shuffle")
+) -> Run:
+    """One training, begun at its initialisation."""
+    shuffle, changes = seeds.generator(seed, "shuffle"), seeds.generator(seed, "augment")
     train, val = splits["train"], splits["val"]
     module = initialise(build(), seeds.generator(seed, "init")).to(x.device, x.dtype)
     forward = as_matrices(module, x.shape[1:]) or module
+    learn = _in_bfloat16(forward) if recipe.autocast else forward
     parameters = [p for p in module.parameters() if p.requires_grad]
-    flat = _flatten(parameters)
+    flat = flatten(parameters)
     moments, steps = (torch.zeros_like(flat), torch.zeros_like(flat)), 0
-    state, curve, best = _state(module), list[float](), 0
+    state, curve, best, saved = _state(module), list[float](), 0, list[Checkpoint]()
     for epoch in range(recipe.epochs):
         module.train()
         order = train[torch.randperm(len(train), generator=shuffle).to(x.device)]
-        for rows in order.split(recipe.batch):
-            gradients = torch.autograd.grad(_loss(forward(x[rows]), y[rows], recipe), parameters)
+        for rows in _batches(order, recipe.batch, module):
+            given = augmented(x[rows], recipe.augment, generator=changes)
+            gradients = torch.autograd.grad(_loss(learn(given), y[rows], recipe), parameters)
             steps += 1
-            _adam(flat, torch.cat([g.flatten() for g in gradients]), moments, rate=recipe.learning_rate, step=steps)
+            gradient = torch.cat([g.flatten() for g in gradients])
+            move(flat, gradient, moments, rate=recipe.learning_rate, decay=recipe.weight_decay, step=steps)
         module.train(recipe.evaluate_in_train_mode)
-        curve.append(_loss(_predict(forward, x, val), y[val], recipe).item())
-        if curve[epoch] == min(curve):
+        logits = _predict(forward, x, val)
+        curve.append(_loss(logits, y[val], recipe).item())
+        accuracy = _share_right(logits, y[val]) if isfinite(curve[epoch]) else -1.0
+        reached = recipe.stop_at is not None and accuracy >= recipe.stop_at
+        if curve[epoch] == min(curve) or reached:
             state, best = _state(module), epoch
-        if not isfinite(curve[epoch]) or (recipe.patience is not None and epoch - best >= recipe.patience):
+        if _is_step_up(accuracy, saved, recipe):
+            saved.append(Checkpoint(epoch + 1, accuracy, _state(module)))
+        idle = recipe.patience is not None and epoch - best >= recipe.patience
+        if reached or idle or not isfinite(curve[epoch]):
             break
     module.load_state_dict(state)
     for parameter in parameters:
         parameter.data = parameter.data.clone()  # no longer a piece of `flat`
-    return module, curve
+    return Run(module, curve, saved)
+
+
+def _batches(order: Tensor, size: int, module: nn.Module) -> list[Tensor]:
+    """Rows (k,) of each step. Batch normalisation has no use for the spread of one sample, so a last one joins."""
+    parts = list(order.split(size))
+    normalised = any(isinstance(layer, nn.modules.batchnorm._BatchNorm) for layer in module.modules())
+    if normalised and len(parts) > 1 and len(parts[-1]) == 1:
+        parts[-2:] = [torch.cat(parts[-2:])]
+    return parts
+
+
+def _in_bfloat16(forward: Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
+    """The same function with its products in bfloat16, whose range needs no scaled loss; logits as precise as x."""
+
+    def half(x: Tensor) -> Tensor:
+        with torch.autocast(x.device.type, dtype=torch.bfloat16):
+            return forward(x).to(x.dtype)
+
+    return half
+
+
+def _is_step_up(accuracy: float, saved: list[Checkpoint], recipe: Recipe) -> bool:
+    """Whether this epoch's state is kept beside the best one."""
+    last = saved[-1].val_accuracy if saved else 0.0
+    return recipe.checkpoints is not None and accuracy > last + recipe.checkpoints
 
 
 def _loss(logits: Tensor, y: Tensor, recipe: Recipe) -> Tensor:
     return F.cross_entropy(logits.softmax(1) if recipe.double_softmax else logits, y)
-
-
-def _flatten(parameters: list[nn.Parameter]) -> Tensor:
-    """One vector of which the parameters are pieces: the optimiser then has one tensor to move instead of many."""
-    flat = torch.cat([p.detach().flatten() for p in parameters])
-    for parameter, piece in zip(parameters, flat.split([p.numel() for p in parameters]), strict=True):
-        parameter.data = piece.view_as(parameter)
-    return flat
-
-
-def _adam(flat: Tensor, gradient: Tensor, moments: tuple[Tensor, Tensor], *, rate: float, step: int) -> None:
-    """Step number `step` (from 1) of Adam with its published constants, in place. [kingma2015adam]
-
-    flat, gradient and both moments  (parameters,)
-
-    Six operations on one vector: torch's own costs a fifth of a whole training step of these networks.
-    """
-    mean, square = moments
-    mean.lerp_(gradient, 1 - 0.9)
-    square.lerp_(gradient.square_(), 1 - 0.999)
-    scale = (square / (1 - 0.999**step)).sqrt_().add_(1e-8)
-    flat.addcdiv_(mean, scale, value=-rate / (1 - 0.9**step))
 
 
 def _state(module: nn.Module) -> dict[str, Tensor]:
@@ -154,12 +191,17 @@ def _state(module: nn.Module) -> dict[str, Tensor]:
 @torch.no_grad()
 def _predict(forward: Callable[[Tensor], Tensor], x: Tensor, rows: Tensor) -> Tensor:
     """Logits (k, classes) of x[rows], in the mode the network is in."""
-    size = max(1, VALUES_PER_FORWARD // x[0].numel())
+    values = VALUES_PER_FORWARD * (1 if x.device.type == "cpu" else ON_ACCELERATORS)
+    size = max(1, values // x[0].numel())
     return chunks.over(lambda part: forward(x[part]), rows, size=size)
 
 
 def _accuracy(module: nn.Module, x: Tensor, y: Tensor, rows: Tensor) -> float:
-    return (_predict(module, x, rows).argmax(1) == y[rows]).double().mean().item()
+    return _share_right(_predict(module, x, rows), y[rows])
+
+
+def _share_right(logits: Tensor, y: Tensor) -> float:
+    return (logits.argmax(1) == y).double().mean().item()
 
 
 @contextmanager

@@ -14,7 +14,12 @@ from safetensors.numpy import load_file
 from forsooth.names import unknown
 from forsooth.records import UsageError
 
-ABSENT = ("skipped", "below gate", "no sample")  # did not take part; every other status but "ok" is a failure
+ABSENT = (
+    "skipped",
+    "below gate",
+    "no sample",
+    "too few players",
+)  # did not take part; every other status but "ok" is a failure
 NO_MODEL = "none"  # what nulls carry as model: they belong to every panel of their dataset
 COLUMNS = (
     *("part", "model", "model_seed", "method", "metric"),

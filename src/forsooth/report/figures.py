@@ -7,8 +7,10 @@ import matplotlib
 from forsooth.report.aggregate import Results, choose
 from forsooth.report.boxes import boxes
 from forsooth.report.charts import accuracy, accuracy_by_alpha, leaderboards
+from forsooth.report.curves import bias_curves
 from forsooth.report.drawing import STYLE, Drawing, Tables
 from forsooth.report.maps import examples, global_maps, strategies
+from forsooth.report.planted import planted_curves, planted_gate
 
 FIGURES: Mapping[str, Callable[[Results, Tables], tuple[Drawing, ...]]] = {
     "leaderboard": leaderboards,
@@ -18,6 +20,9 @@ FIGURES: Mapping[str, Callable[[Results, Tables], tuple[Drawing, ...]]] = {
     "globals": global_maps,
     "accuracy_by_alpha": accuracy_by_alpha,
     "strategies": strategies,
+    "bias_curves": bias_curves,
+    "planted_curves": planted_curves,
+    "planted_gate": planted_gate,
 }
 
 

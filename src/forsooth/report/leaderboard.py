@@ -112,9 +112,10 @@ def _spread_of_seeds(rows: pd.DataFrame) -> pd.Series:
 
 
 def wins(table: Medians) -> NDArray[np.bool_]:
-    """(panels, methods): better than every null that is no oracle, each by an interval that excludes 0."""
+    """(panels, methods): better than every null of the panel but the oracle, each by an interval that excludes 0."""
     nulls = np.flatnonzero(table.null & table.rival)
-    better = np.broadcast_to(~table.null & bool(len(nulls)), table.value.shape).copy()
+    better = np.isfinite(table.value) & ~table.null & bool(len(nulls))
     for null in nulls:
-        better &= exceeds(table.sign * (table.draws - table.draws[:, [null]]))
+        away = np.isnan(table.value[:, [null]])  # some nulls read images and take no part in tables
+        better &= exceeds(table.sign * (table.draws - table.draws[:, [null]])) | away
     return better

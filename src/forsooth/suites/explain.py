@@ -1,8 +1,9 @@
 """What every suite does with a method: ask it for maps, note what went wrong, score what came."""
 
+import inspect
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -20,6 +21,7 @@ class Question:
     """What a method is asked: the model, the inputs and all that a method may declare to need.
 
     x (n, *shape), target (n,), background (k, *shape), fit (m, *shape), truth (n, *map); layer a dotted name
+    game    keywords for methods that take them: the baseline (*shape) and the players of a game, to ask all alike
     """
 
     model: nn.Module
@@ -30,11 +32,12 @@ class Question:
     truth: Tensor
     layer: str | None
     seed: int
+    game: Mapping[str, Tensor] = field(default_factory=dict)
 
 
 def attribute(name: str, question: Question) -> Cell:
     """The maps of one method, or why there are none. The run goes on whatever a method does."""
-    method = plugins.method(name, METHODS)
+    method = alike(plugins.method(name, METHODS), question.game)
     try:
         with lent_randomness(seeds.derive(question.seed, name)):
             maps = _maps(method, question)
@@ -48,6 +51,12 @@ def attribute(name: str, question: Question) -> Cell:
     if method.promise:
         tensors["promised"] = _promised(method, question).cpu()
     return Cell(tensors=tensors, facts={"status": "ok", "message": ""})
+
+
+def alike(method: Method, game: Mapping[str, Tensor]) -> Method:
+    """The method, given those keywords of a game that it takes and that its settings leave open."""
+    takes = set(inspect.signature(method.function).parameters) - set(method.settings)
+    return replace(method, settings={**method.settings, **{name: game[name] for name in game if name in takes}})
 
 
 def _maps(method: Method, question: Question) -> Tensor:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from forsooth import papers
+from forsooth import names, papers
 from forsooth.records import Artefact, Choice, Plan, Task
 from forsooth.settings import changed
 from forsooth.store import Store
@@ -33,9 +33,9 @@ def accuracies(
     published: pd.DataFrame, size: int, choice: Choice, perform: Perform, changes: Mapping[str, Any]
 ) -> pd.DataFrame:
     """Mean and spread of test accuracy (%) over trainings, `paper` and `released` beside the published mean."""
-    presets = xaitris.kept(PRESETS, choice, "preset")
+    presets = names.kept(PRESETS, choice.only, "preset")
     for factor in ("scenario", "background", "model"):
-        published = published[published[factor].isin(xaitris.kept(published[factor].unique(), choice, factor))]
+        published = published[published[factor].isin(names.kept(list(published[factor].unique()), choice.only, factor))]
     cells = list(published[["scenario", "background", "model"]].itertuples(index=False, name=None))
     tasks = {name: [_trainings(cell, name, size, choice, changes) for cell in cells] for name in presets}
     store = perform(Plan(tasks=tuple(task for made in tasks.values() for group in made for task in group)))

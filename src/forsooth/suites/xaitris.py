@@ -158,13 +158,11 @@ NO_SAMPLE = {"part": "scores", "suite": "xaitris", "dataset": "tetromino", "metr
 
 def chosen_panels(settings: Settings, choice: Choice) -> Iterator[dict[str, Any]]:
     """Every size, scenario and background that was not left out, as plain values a task can be given."""
-    unknown_factors = set(choice.only) - {"size", "scenario", "background", "model"}
-    if unknown_factors:
-        raise names.unknown(unknown_factors.pop(), ("size", "scenario", "background", "model"), argument="only")
-    sizes = kept([str(s) for s in settings.sizes], choice, "size")
-    scenarios = kept(settings.scenarios, choice, "scenario")
+    names.check_factors(choice.only, ("size", "scenario", "background", "model"))
+    sizes = names.kept([str(s) for s in settings.sizes], choice.only, "size")
+    scenarios = names.kept(settings.scenarios, choice.only, "scenario")
     known = dict.fromkeys([*settings.backgrounds, "IMAGENET"] if choice.data else settings.backgrounds)
-    backgrounds = kept(list(known), choice, "background")  # photographs are given in order to be used
+    backgrounds = names.kept(list(known), choice.only, "background")  # photographs are given in order to be used
     photos = {"path": choice.data, "digest": folders.digest(choice.data) if choice.data else None}
     for size, scenario, background in itertools.product(sizes, scenarios, backgrounds):
         setting = tetromino.resolve(
@@ -180,18 +178,8 @@ def chosen_panels(settings: Settings, choice: Choice) -> Iterator[dict[str, Any]
 def chosen_nets(settings: Settings, choice: Choice, panel: dict[str, Any]) -> list[Architecture]:
     """The linear model is asked the linear question only, as in the paper."""
     linear = panel["setting"]["scenario"] == "LIN"
-    asked = [net for net in kept(settings.models, choice, "model") if linear or net != "llr"]
+    asked = [net for net in names.kept(settings.models, choice.only, "model") if linear or net != "llr"]
     return [names.find(net, MODELS, argument="models") for net in asked]
-
-
-def kept(values: Sequence[str], choice: Choice, factor: str) -> list[str]:
-    """Those of `values` that `--only` admits; a value that is not there is an error."""
-    by_lower = {value.lower(): value for value in values}
-    asked = choice.only.get(factor, tuple(values))
-    for value in asked:
-        if value.lower() not in by_lower:
-            raise names.unknown(value, values, argument=factor)
-    return [value for value in values if value.lower() in {a.lower() for a in asked}]
 
 
 def training_task(

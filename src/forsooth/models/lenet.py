@@ -1,0 +1,56 @@
+"""The two small networks of [anonymous2023evaluation] that are not residual: LeNet for images and MLP-5 for tables."""
+
+from collections import OrderedDict
+
+from torch import nn
+
+from forsooth.models import demands
+from forsooth.records import Architecture
+
+
+def lenet(*, size: int = 32, variant: str = "paper", channels_in: int = 3, classes: int = 10) -> nn.Module:
+    """LeNet-5 in the form in use today: x (n, channels_in, size, size) to logits (n, classes).
+
+    Two 5×5 convolutions of 6 and 16 filters, each with ReLU and 2×2 max-pool, then layers of 120 and 84 units.
+    Any size from 16 goes; the width of the first linear layer follows from it. [lecun1998gradient]
+
+    Departure: ReLU for the scaled tanh, max-pool for trained subsampling, all 16 filters read all 6 maps, and a linear
+    head for radial basis functions.
+    """
+    demands.check("lenet", size=size, least=16, variant=variant, channels_in=channels_in, classes=classes)
+    side = ((size - 4) // 2 - 4) // 2
+    layers: OrderedDict[str, nn.Module] = OrderedDict(
+        conv1=nn.Conv2d(channels_in, 6, 5),
+        relu1=nn.ReLU(),
+        pool1=nn.MaxPool2d(2),
+        conv2=nn.Conv2d(6, 16, 5),
+        relu2=nn.ReLU(),
+        pool2=nn.MaxPool2d(2),
+        flatten=nn.Flatten(),
+        linear1=nn.Linear(16 * side * side, 120),
+        relu3=nn.ReLU(),
+        linear2=nn.Linear(120, 84),
+        relu4=nn.ReLU(),
+        head=nn.Linear(84, classes),
+    )
+    return nn.Sequential(layers)
+
+
+def mlp5(*, features: int = 10, classes: int = 2, width: int = 100) -> nn.Module:
+    """Five fully connected layers with ReLU between them: x (n, features) to logits (n, classes).
+
+    [anonymous2023evaluation] names the net MLP-5 and explains tables of ten variables. It gives no widths: 100 is ours.
+    """
+    demands.positive({"features": features, "classes": classes, "width": width})
+    layers: OrderedDict[str, nn.Module] = OrderedDict()
+    wide = features
+    for i in range(1, 5):
+        layers[f"linear{i}"] = nn.Linear(wide, width)
+        layers[f"relu{i}"] = nn.ReLU()
+        wide = width
+    layers["head"] = nn.Linear(wide, classes)
+    return nn.Sequential(layers)
+
+
+LENET = Architecture("lenet", lenet, layer="relu2", cite="lecun1998gradient", version=1)
+MLP5 = Architecture("mlp5", mlp5, layer=None, cite="anonymous2023evaluation", version=1)

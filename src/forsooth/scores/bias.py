@@ -1,0 +1,264 @@
+"""How far is a map off where nobody knows the truth? M_bias [anonymous2023evaluation]: groups of players as the anchor.
+
+In the paper's letters: a is the map under judgement, A the Shapley values, S the players with the highest (lowest) a,
+and β_S the mean of A / ‖A‖ over S. Players are judged, not entries: bring a to one number per player first.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from forsooth.games.shapley import Estimate
+from forsooth.records import Metric, UsageError
+
+FRACTIONS = (0.1, 0.3, 0.5, 0.7, 0.9)
+ENDS = ("top", "bottom")
+PAIRS = tuple((end, fraction) for end in ENDS for fraction in FRACTIONS)
+NORMS = ("plain", "split")
+TIES = ("share", "first")
+
+
+@dataclass(frozen=True)
+class Bias:
+    """M_bias of every sample, before any mean over samples; nan where undefined.
+
+    value   (n,) |first - anchor|
+    error   (n,) standard error of the anchor from the sampling of permutations; 0 where the Shapley values are exact
+    first   (n,) what the map itself gives to S: mean of a / ‖a‖ over S, signed
+    anchor  (n,) what the Shapley values give to S: β_S, signed
+    """
+
+    value: Tensor
+    error: Tensor
+    first: Tensor
+    anchor: Tensor
+
+
+def m_bias(
+    attribution: Tensor, shapley: Estimate, *, fraction: float, end: str, norm: str = "plain", ties: str = "share"
+) -> Bias:
+    """Equation 3 of [anonymous2023evaluation] for one group S: |mean of a / ‖a‖ over S - β_S|.
+
+    attribution  (n, players) real, signed
+    shapley      of the same inputs and players
+    fraction     |S| / players, in (0, 1)
+    end          "top": S holds the highest signed values; "bottom": the lowest
+    norm         "plain": ‖A‖ as estimated; "split": without the noise, see `squared_norms`
+    ties         see `chosen`
+    returns      (n,) each; nan for a map that is all zero or not finite, for Shapley values that are, for a norm that
+                 is not positive after the noise is taken off, and for all samples where `too_few` has a reason
+
+    Norms are L2: a constant map then gives 1 / √players, which the published LIME columns sit on. A value below about
+    one standard error says no more than "small", since the modulus of noise is never zero.
+    """
+    return all_biases(attribution, shapley, pairs=((end, fraction),), norm=norm, ties=ties)[end, fraction]
+
+
+def relative_bias(attribution: Tensor, shapley: Estimate, *, fraction: float, end: str) -> Bias:
+    """`m_bias` times √players, so that games of any size can be compared: 1 is what a constant map gives a player."""
+    root, found = attribution.shape[1] ** 0.5, m_bias(attribution, shapley, fraction=fraction, end=end)
+    return Bias(root * found.value, root * found.error, root * found.first, root * found.anchor)
+
+
+def all_biases(
+    attribution: Tensor,
+    shapley: Estimate,
+    *,
+    pairs: Sequence[tuple[str, float]] = PAIRS,
+    norm: str = "plain",
+    ties: str = "share",
+) -> dict[tuple[str, float], Bias]:
+    """`m_bias` for each (end, fraction) of `pairs`: the ten of the paper by default, from one sort and one norm."""
+    known("norm", norm, NORMS)
+    same_shape(attribution, shapley.values, "the Shapley values")
+    a, ordered, biases = unit(attribution), ascending(attribution), {}
+    square, squares = squared_norms(shapley, norm)
+    for end, fraction in pairs:
+        s = seats(attribution, ordered, fraction=fraction, end=end, ties=ties)  # (n, players), rows sum to |S|
+        mean, means = means_over(s, shapley)
+        first, anchor = (s * a).sum(1) / s.sum(1), over_root(mean, square)
+        value = (first - anchor).abs()
+        error = jackknife(anchor, over_root(means, squares), shapley.sizes) if shapley.permutations else 0 * anchor
+        biases[end, fraction] = Bias(value, error.masked_fill(value.isnan(), torch.nan), first, anchor)
+    return biases
+
+
+def chosen(attribution: Tensor, *, fraction: float, end: str, ties: str = "share") -> Tensor:
+    """Who is in S: the |S| players with the highest (lowest) signed values.
+
+    attribution  (n, players) real
+    ties         "share": players tied at the cut share the places that are left, which is the mean over all ways to
+                 break the tie. LIME gives one value to a whole superpixel, and which of its pixels a sort happens to
+                 take first must not matter; "first": the lower number first, as a stable sort does
+    returns      (n, players) float64 in [0, 1], each row sums to |S| = `group_size`; nan where a row is not finite, and
+                 everywhere where `too_few` has a reason
+    """
+    return seats(attribution, ascending(attribution), fraction=fraction, end=end, ties=ties)
+
+
+def ascending(attribution: Tensor) -> Tensor:
+    """The values of each row (n, players) in rising order, float64."""
+    if attribution.ndim != 2:
+        raise UsageError(f"`attribution` must have shape (n, players), got {tuple(attribution.shape)}")
+    return attribution.detach().to(torch.float64).sort(dim=1).values
+
+
+def seats(attribution: Tensor, ordered: Tensor, *, fraction: float, end: str, ties: str) -> Tensor:
+    """`chosen`, given the rows of the attribution (n, players) in rising order, both (n, players)."""
+    known("end", end, ENDS)
+    known("ties", ties, TIES)
+    a, players = attribution.detach().to(torch.float64), attribution.shape[1]
+    size = group_size(players, fraction)
+    if size == 0:
+        return torch.full_like(a, torch.nan)
+    cut = ordered[:, players - size, None] if end == "top" else ordered[:, size - 1, None]  # (n, 1), the last in S
+    sure, tied = (a > cut if end == "top" else a < cut), a == cut
+    left = (size - sure.sum(1, keepdim=True)).to(torch.float64)  # integers would divide in single precision
+    share = tied * (left / tied.sum(1, keepdim=True)) if ties == "share" else tied & (tied.cumsum(1) <= left)
+    return (sure.to(torch.float64) + share).masked_fill(~a.isfinite().all(1, keepdim=True), torch.nan)
+
+
+def group_size(players: int, fraction: float) -> int:
+    """|S|: `fraction` of the players as Python rounds it; 0 where that is less than one player.
+
+    >>> group_size(1024, 0.1), group_size(10, 0.1), group_size(9, 0.1)
+    (102, 1, 0)
+    """
+    if not 0 < fraction < 1:
+        raise UsageError(f"`fraction` must lie strictly between 0 and 1, got {fraction}")
+    asked = fraction * players
+    return 0 if asked < 1 - 1e-9 else round(asked)
+
+
+def too_few(players: int, fraction: float) -> str:
+    """Why the score is undefined for so few players; "" where it is defined.
+
+    >>> too_few(8, 0.1)
+    '10 % of 8 players is less than one player; it takes at least 10'
+    """
+    if group_size(players, fraction):
+        return ""
+    least = math.ceil(1 / fraction - 1e-9)
+    return f"{100 * fraction:g} % of {players} players is less than one player; it takes at least {least}"
+
+
+def accurate_bias(attribution: Tensor, shapley: Estimate, *, fraction: float, end: str, ties: str = "share") -> Tensor:
+    """The other axis of Fig. 6: the mean over S of |a_i / ‖a‖ - A_i / ‖A‖|, player by player.
+
+    attribution  (n, players) real, signed
+    shapley      accurate: exact, or from very many permutations
+    returns      (n,) never below `m_bias` with the same Shapley values; nan as there
+
+    Exp. 2 says only that the accurate bias needs accurate Shapley values "just for a few input variables". We read: of
+    the players in S, each by itself. The other reading, equation 3 with accurate values, is `m_bias` with an
+    accurate estimate; but by Lemma 1 it is nearly M_bias itself, and the figure shows a loose relation.
+    """
+    same_shape(attribution, shapley.values, "the Shapley values")
+    s = chosen(attribution, fraction=fraction, end=end, ties=ties)
+    return (s * (unit(attribution) - unit(shapley.values)).abs()).sum(1) / s.sum(1)
+
+
+def deep_shap_distance(
+    attribution: Tensor, reference: Tensor, *, fraction: float, end: str, ranked_by: str = "attribution"
+) -> Tensor:
+    """Equation 3 with the map of DeepSHAP in place of the sampled Shapley values: the rival metric of Table 13.
+
+    attribution  (n, players) real, signed; in Table 13 the exact Shapley values
+    reference    (n, players) the map of DeepSHAP
+    ranked_by    whose values choose S: "attribution" or "reference"
+    returns      (n,) nan where one of the two is all zero or not finite
+
+    Appendix L: "the average attribution over the top p-% attribution estimated by DeepSHAP". It must be "comparable
+    with our metric", so by default S stays with the map under judgement, as in equation 3, and only the anchor changes.
+    The sentence may also mean that DeepSHAP chooses S: that is "reference".
+    """
+    known("ranked_by", ranked_by, ("attribution", "reference"))
+    same_shape(attribution, reference, "the reference")
+    s = chosen(attribution if ranked_by == "attribution" else reference, fraction=fraction, end=end)
+    return (s * (unit(attribution) - unit(reference))).sum(1).abs() / s.sum(1)
+
+
+def squared_norms(shapley: Estimate, norm: str) -> tuple[Tensor, Tensor]:
+    """‖A‖² of every sample, and what it is without each group of permutations.
+
+    returns  (n,) and (n, groups); may be negative with norm "split"
+
+    The mean Â of m gains g_1 … g_m has E‖Â‖² = ‖A‖² + noise: the plain norm is too long, which pulls β_S to zero. Gains
+    of different permutations are independent, so the mean of ⟨g_k, g_l⟩ over all pairs k ≠ l has no noise in it. It
+    needs no second pass: Σ_{k≠l} ⟨g_k, g_l⟩ = m²‖Â‖² - Σ‖g_k‖², and the squared standard errors add up to
+    (Σ‖g_k‖² - m‖Â‖²) / (m (m - 1)), hence the mean over pairs is ‖Â‖² - Σ error².
+    """
+    values, groups, sizes, total = shapley.values, shapley.groups, shapley.sizes, shapley.sizes.sum()
+    square = values.square().sum(1)
+    cross, own = torch.einsum("np,ngp->ng", values, groups), torch.einsum("ngp,ngp->ng", groups, groups)
+    # ‖total Â - size g‖², written out so that no second tensor of the size of `groups` is made
+    squares = (total**2 * square[:, None] - 2 * total * sizes * cross + sizes**2 * own) / (total - sizes) ** 2
+    if norm == "plain":
+        return square, squares
+    noise = shapley.error.square().sum(1)
+    return square - noise, squares - noise[:, None] * total / (total - sizes)  # fewer permutations, more noise
+
+
+def means_over(s: Tensor, shapley: Estimate) -> tuple[Tensor, Tensor]:
+    """The mean Shapley value over S, given as s (n, players): of all permutations (n,), without each group (n, g)."""
+    size, sizes, total = s.sum(1), shapley.sizes, shapley.sizes.sum()
+    mean = (s * shapley.values).sum(1) / size
+    parts = torch.einsum("np,ngp->ng", s, shapley.groups) / size[:, None]
+    return mean, (total * mean[:, None] - sizes * parts) / (total - sizes)
+
+
+def over_root(numerator: Tensor, square: Tensor) -> Tensor:
+    """numerator / √square, nan where the square is not positive."""
+    return numerator / square.masked_fill(~(square > 0), torch.nan).sqrt()
+
+
+def jackknife(whole: Tensor, left: Tensor, sizes: Tensor) -> Tensor:
+    """Standard error from the delete-a-group jackknife for groups of unequal size [busing1999delete].
+
+    whole    (n,) the estimate from all permutations
+    left     (n, g) the estimate without each group
+    sizes    (g,) permutations in each group
+    returns  (n,) nan with fewer than two groups
+
+    A group holds whole permutations, so the covariance between players, and between sum and norm, is in it.
+    """
+    ratio = sizes.sum() / sizes  # (g,)
+    pseudo = ratio * whole[:, None] - (ratio - 1) * left  # (n, g); for a plain mean these are the groups' own means
+    centre = (pseudo / ratio).sum(1, keepdim=True)
+    return ((pseudo - centre).square() / (ratio - 1)).mean(1).sqrt()
+
+
+def unit(values: Tensor) -> Tensor:
+    """a / ‖a‖ over the last axis (…, players), float64: the α of Exp. 1; nan where all zero or not finite."""
+    values = values.detach().to(torch.float64)
+    values = values / values.abs().amax(-1, keepdim=True)  # keeps the squares finite whatever the scale of the map
+    return values / values.square().sum(-1, keepdim=True).sqrt()
+
+
+def same_shape(attribution: Tensor, other: Tensor, what: str) -> None:
+    """Refuse an attribution that is not one number for each player of the other."""
+    shape, wanted = tuple(attribution.shape), tuple(other.shape)
+    if shape != wanted:
+        raise UsageError(f"`attribution` must have the shape of {what} {wanted}, got {shape}")
+
+
+def known(argument: str, word: str, words: tuple[str, ...]) -> None:
+    """Refuse a word that is not on the list."""
+    if word not in words:
+        raise UsageError(f"`{argument}` must be one of {', '.join(words)}, got {word!r}")
+
+
+def _record(name: str, function: Callable[..., Any]) -> Metric:
+    bounds = (0.0, math.inf)  # at most 2 / √|S|, which depends on the players
+    cite = "anonymous2023evaluation"
+    return Metric(name, function, reads=("anchor",), better="lower", bounds=bounds, cite=cite, version=1)
+
+
+M_BIAS = _record("m_bias", m_bias)
+M_BIAS_SPLIT = _record("m_bias_split", partial(m_bias, norm="split"))
+RELATIVE_BIAS = _record("relative_bias", relative_bias)

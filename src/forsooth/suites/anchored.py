@@ -1,0 +1,323 @@
+"""The tasks of the bias suite: train or load a network, play its games, make maps, hold them against the anchor."""
+
+import functools
+import json
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from forsooth import chunks, seeds
+from forsooth.attributions import cam
+from forsooth.games import layers, players
+from forsooth.games.baselines import baseline as stand_in
+from forsooth.games.shapley import Estimate, exact, permutation
+from forsooth.games.values import Game, Model, game
+from forsooth.models import MODELS, train, weights
+from forsooth.models.recipes import Recipe
+from forsooth.names import find
+from forsooth.records import Cell, Dataset, UsageError
+from forsooth.scores import bias, convergence
+from forsooth.suites import explain, sources
+
+BACKGROUND, REFERENCES = 100, 1_000  # training inputs handed to methods, and averaged into the baseline
+# Their channels say the same thing three times, so the paper keeps one of them; the others are sums by their nature.
+GRADIENTS = ("gradient", "saliency", "smooth_grad", "guided_backprop", "deconvolution")
+
+
+def data(panel: dict[str, Any]) -> Dataset:
+    """The panel's dataset, made or read again; the last two are kept, since tasks come in their order."""
+    return _data(json.dumps(panel["source"], sort_keys=True))
+
+
+@functools.lru_cache(maxsize=2)
+def _data(text: str) -> Dataset:
+    return sources.read(json.loads(text))
+
+
+def factors(panel: dict[str, Any]) -> dict[str, Any]:
+    return {"dataset": panel["source"]["name"], "model": panel["net"], "player": panel["player"]}
+
+
+def title(panel: dict[str, Any]) -> str:
+    words = f"{panel['source']['name']}, {panel['net']}"
+    return f"{words}, units of a layer" if panel["player"] == "units" else words
+
+
+def train_network(*, panel: dict[str, Any], recipe: dict[str, Any], seed: int, device: str) -> Cell:
+    """One training, or weights from a file. The cell holds the weights and which test inputs it gets right."""
+    dataset = data(panel)
+    file = panel["source"]["weights"].get(panel["net"])
+    if file:
+        module = weights.load(untrained(panel, dataset), file)
+        told = {"epochs": 0, "weights": file}
+    else:
+        trained = train.fit(lambda: untrained(panel, dataset), dataset, Recipe(**recipe), seed=seed, device=device)
+        module, told = trained.module, {"epochs": trained.epochs, "restarts": trained.restarts}
+    correct = _correct(module.to(device).eval(), dataset, device)
+    accuracy, gate = correct.double().mean().item(), recipe["gate"]
+    row = {
+        **factors(panel),
+        **{"player": "", "suite": "bias", "part": "training", "model_seed": 0, "method": "", "metric": "accuracy"},
+        **{"sample": -1, "value": accuracy, "status": "ok" if accuracy >= gate else "below gate"},
+        "message": "" if accuracy >= gate else f"accuracy {accuracy:.1%}, below the gate of {gate:.0%}",
+    }
+    state = {f"net.{name}": value for name, value in module.state_dict().items()}
+    facts = {**told, "passed": accuracy >= gate, "said": sources.said(dataset)}
+    return Cell(rows=(row,), tensors={**state, "correct": correct}, facts=facts)
+
+
+def play(
+    trained: Cell,
+    *,
+    panel: dict[str, Any],
+    game: dict[str, Any],
+    first: int,
+    last: int,
+    seed: int,
+    device: str,
+) -> Cell:
+    """Shapley values of the inputs number `first` to `last` that are explained.
+
+    game  as from `bias.the_game`: grid, permutations, exact_up_to, antithetic, baseline, output, layer
+    """
+    if not trained.facts["passed"]:
+        return Cell(facts={"status": "below gate"})
+    stage = Stage(trained, panel, game, device)
+    chosen = stage.samples[first:last]
+    if not len(chosen):
+        return Cell(facts={"status": "no sample"})
+    estimate = stage.estimate(chosen, seed=seed)
+    noise = convergence.noise_share(estimate)
+    facts = {"status": "ok", "permutations": estimate.permutations, "players": estimate.values.shape[1]}
+    tensors = {
+        "values": estimate.values,
+        "error": estimate.error,
+        "groups": estimate.groups.float(),  # only differences of the groups matter, and they are noise
+        "sizes": estimate.sizes,
+        "samples": chosen,
+        "noise": noise,
+    }
+    return Cell(tensors=tensors, facts=facts)
+
+
+class Stage:
+    """A trained network made ready to be played: what is hidden, from whom, and what stands for the absent."""
+
+    def __init__(self, trained: Cell, panel: dict[str, Any], game: dict[str, Any], device: str) -> None:
+        self.panel, self.game, self.dataset = panel, game, data(panel)
+        self.samples = explained(trained, self.dataset)
+        whole, layer = network(trained, panel, game, device)
+        self.whole, self.layer, self.device = whole, layer, device
+        references = self.dataset.x[self.dataset.splits["train"][:REFERENCES]].to(device)
+        self.model: Model = whole
+        self.head: Model | None = None
+        if panel["player"] == "units":
+            assert layer is not None
+            self.head, self.model = layers.split(whole, layer)
+            references = self.shown(references)
+        self.references = references
+
+    def shown(self, x: Tensor) -> Tensor:
+        """What the players are parts of: the input itself, or the output of the layer. (n, *shape)"""
+        head = self.head
+        if head is None:
+            return x
+        with torch.no_grad():
+            return chunks.over(head, x, size=256)
+
+    def inputs(self, chosen: Tensor) -> tuple[Tensor, Tensor]:
+        return self.dataset.x[chosen].to(self.device), self.dataset.y[chosen].to(self.device)
+
+    def labels(self, shape: tuple[int, ...]) -> Tensor:
+        grid = self.game["grid"]
+        small = self.head is not None or grid is None or len(shape) < 3 or min(shape[1:]) <= grid
+        return players.pixels(shape) if small else players.patches(shape, grid)
+
+    def game_of(self, chosen: Tensor) -> Game:
+        """The games of the chosen inputs, numbers (k,) of the dataset."""
+        x, target = self.inputs(chosen)
+        x = self.shown(x)
+        absent = stand_in(self.game["baseline"], x, self.references)
+        return game(self.model, x, target, players=self.labels(tuple(x.shape[1:])), baseline=absent)
+
+    def estimate(self, chosen: Tensor, *, seed: int) -> Estimate:
+        played = self.game_of(chosen)
+        if played.count <= self.game["exact_up_to"]:
+            return exact(played)
+        return permutation(
+            played,
+            permutations=self.game["permutations"],
+            generator=seeds.generator(seed, "permutations"),
+            antithetic=self.game["antithetic"],
+        )
+
+
+def attribute(
+    trained: Cell,
+    *,
+    panel: dict[str, Any],
+    game: dict[str, Any],
+    method: str,
+    version: int,
+    code: str,
+    channels: players.Channels,
+    samples: int,
+    seed: int,
+    device: str,
+) -> Cell:
+    """What a method says of every player, (n, players). `version` and `code` change the key with the method."""
+    if not trained.facts["passed"]:
+        return Cell(facts={"status": "below gate", "message": "the network is below its gate: not explained"})
+    stage = Stage(trained, panel, game, device)
+    chosen = stage.samples[:samples]
+    if not len(chosen):
+        return Cell(facts={"status": "no sample", "message": "no test input is predicted correctly"})
+    x, target = stage.inputs(chosen)
+    shown = stage.shown(x)
+    if panel["player"] == "units" and method == "grad_cam":
+        assert stage.layer is not None
+        made = Cell(tensors={"maps": cam.grad_cam_units(stage.whole, x, target, layer=stage.layer)[:, None]})
+        made = Cell(tensors=made.tensors, facts={"status": "ok", "message": ""})
+    else:
+        made = explain.attribute(method, question(stage, shown, target, seed=seed))
+    if "maps" not in made.tensors:
+        return Cell(tensors={"samples": chosen}, facts=made.facts)
+    maps = made.tensors["maps"].to(device)
+    labels, count = players.seats(maps, stage.labels(tuple(shown.shape[1:])))
+    reduced = players.collect(maps, labels, count, channels=channels if method in GRADIENTS else "sum")
+    flat = maps.flatten(1)
+    return Cell(
+        tensors={"players": reduced.double().cpu(), "zero": (flat == 0).all(1).cpu(), "samples": chosen},
+        facts=made.facts,
+    )
+
+
+def question(stage: Stage, x: Tensor, target: Tensor, *, seed: int) -> explain.Question:
+    model = stage.model if isinstance(stage.model, nn.Module) else stage.whole
+    game = {}
+    if stage.game["same_game"]:
+        absent = stand_in(stage.game["baseline"], x, stage.references)
+        shared = {"baseline": absent} if absent.ndim == x.ndim - 1 else {}  # a blurred input is no one else's
+        game = {**shared, "players": stage.labels(tuple(x.shape[1:])).to(x.device)}
+    return explain.Question(
+        game=game,
+        model=model,
+        x=x,
+        target=target,
+        background=stage.references[:BACKGROUND],
+        fit=stage.references,
+        truth=torch.ones_like(x, dtype=torch.bool),
+        layer=None if stage.head is not None else stage.layer,
+        seed=seed,
+    )
+
+
+def judge(
+    *cells: Cell, panel: dict[str, Any], method: str, ends: list[str], fractions: list[float], ties: str, played: int
+) -> Cell:
+    """Rows of every end and fraction. The first `played` cells are the anchor, the others what the method says."""
+    anchors, said = list(cells[:played]), cells[played]
+    shared = {**factors(panel), "suite": "bias", "part": "scores", "model_seed": 0, "method": method}
+    if "players" not in said.tensors and "values" not in said.tensors:
+        told = {"status": said.facts["status"], "message": said.facts.get("message", "")}
+        samples = said.tensors["samples"].tolist() if "samples" in said.tensors else [-1]
+        none = [
+            {**shared, **told, "metric": m, "sample": s, "value": float("nan"), "end": end, "fraction": f}
+            for m in METRIC_NAMES
+            for s in samples
+            for end in ends
+            for f in fractions
+        ]
+        return Cell(rows=tuple(none), facts={"failed": True} if said.facts.get("failed") else {})
+    estimate, samples, noise = joined(anchors)
+    attribution = said.tensors["players"] if "players" in said.tensors else joined(list(cells[played:]))[0].values
+    rows = biases(attribution, estimate, ends=ends, fractions=fractions, ties=ties)
+    warned = convergence.warning(estimate)
+    for row in rows:
+        place = row["sample"]
+        row |= {**shared, "sample": samples[place], "noise": noise[place]}
+        row["message"] = row["message"] or warned[place]
+    return Cell(rows=tuple(rows))
+
+
+METRIC_NAMES = ("relative_bias", "m_bias", "m_bias_split")
+
+
+def joined(anchors: list[Cell]) -> tuple[Estimate, list[int], list[float]]:
+    """The anchor of all samples from its parts, their numbers in the dataset, and the share of noise."""
+    parts = [cell for cell in anchors if "values" in cell.tensors]
+    values, error, groups, samples, noise = (
+        torch.cat([cell.tensors[name] for cell in parts]) for name in ("values", "error", "groups", "samples", "noise")
+    )
+    estimate = Estimate(values, error, groups.double(), parts[0].tensors["sizes"], parts[0].facts["permutations"])
+    return estimate, samples.tolist(), noise.tolist()
+
+
+def biases(
+    attribution: Tensor, anchor: Estimate, *, ends: list[str], fractions: list[float], ties: str
+) -> list[dict[str, Any]]:
+    """One row per sample, end, fraction and metric. attribution (n, players)."""
+    count, rows = attribution.shape[1], []
+    finite, zero = attribution.isfinite().all(1), (attribution == 0).all(1)
+    state = ["not finite" if not f else "zero map" if z else "ok" for f, z in zip(finite, zero, strict=True)]
+    pairs = [(end, fraction) for end in ends for fraction in fractions]
+    plain, split = (bias.all_biases(attribution, anchor, pairs=pairs, norm=norm, ties=ties) for norm in bias.NORMS)
+    for end, fraction in pairs:
+        own, other = plain[end, fraction], split[end, fraction]
+        found = {
+            "relative_bias": (count**0.5 * own.value, count**0.5 * own.error),
+            "m_bias": (own.value, own.error),
+            "m_bias_split": (other.value, other.error),
+        }
+        for metric, (values, errors) in found.items():
+            for k, (value, error) in enumerate(zip(values.tolist(), errors.tolist(), strict=True)):
+                status, message = _status(state[k], value, bias.too_few(count, fraction))
+                row = {"metric": metric, "sample": k, "value": value, "status": status, "message": message}
+                rows.append({**row, "error": error, "end": end, "fraction": fraction, "players": count})
+    return rows
+
+
+def _status(state: str, value: float, few: str) -> tuple[str, str]:
+    if few:
+        return "too few players", few
+    told = {"not finite": "the map holds nan or infinity", "zero map": "the map is zero everywhere"}
+    if state != "ok":
+        return state, told[state]
+    return ("ok", "") if value == value else ("undefined", "the Shapley values are all zero, or all noise")
+
+
+def untrained(panel: dict[str, Any], dataset: Dataset) -> nn.Module:
+    """The network for this dataset: its inputs and classes decide the ends."""
+    return sources.build(panel["net"], tuple(dataset.x.shape[1:]), int(dataset.y.max()) + 1)
+
+
+def network(trained: Cell, panel: dict[str, Any], game: dict[str, Any], device: str) -> tuple[nn.Module, str | None]:
+    """The trained network as it is explained, and the name of the layer that Grad-CAM reads."""
+    module = untrained(panel, data(panel))
+    module.load_state_dict({name[4:]: value for name, value in trained.tensors.items() if name.startswith("net.")})
+    module.eval().requires_grad_(False).to(device)
+    if device == "cuda" and panel["net"] in sources.RESNETS:  # 1.6 times the rate there; for small nets it does not pay
+        for weight in module.parameters():
+            if weight.ndim == 4:
+                weight.data = weight.data.contiguous(memory_format=torch.channels_last)
+        module.register_forward_pre_hook(lambda _, x: (x[0].contiguous(memory_format=torch.channels_last),))
+    layer = game["layer"] or find(panel["net"], MODELS, argument="models").layer
+    if game["output"] == "logits":
+        return module, layer
+    return nn.Sequential(module, nn.Softmax(1)).eval(), None if layer is None else f"0.{layer}"
+
+
+def explained(trained: Cell, dataset: Dataset) -> Tensor:
+    """The test inputs that the network gets right, in order. (k,)"""
+    correct = trained.tensors["correct"]
+    return dataset.splits["test"][: len(correct)][correct]
+
+
+@torch.no_grad()
+def _correct(module: nn.Module, dataset: Dataset, device: str) -> Tensor:
+    test = dataset.splits["test"][:2_000]
+    if not len(test):
+        raise UsageError(f"`data` must hold test inputs, and {dataset.name} has none")
+    predicted = torch.cat([module(dataset.x[part].to(device)).argmax(1).cpu() for part in test.split(250)])
+    return predicted == dataset.y[test]

@@ -1,0 +1,259 @@
+"""The figures of section 5 made again, and a verdict on each of their claims. [zhou2022feature]"""
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from forsooth import papers
+from forsooth.records import Artefact, Choice, Plan, UsageError
+from forsooth.scores.planted import shapley_range
+from forsooth.settings import changed
+from forsooth.store import Store
+from forsooth.suites import planted
+
+Perform = Callable[[Plan], Store]
+NEAR_ONE = 0.95
+MODEL = ["manipulation", "model", "model_seed"]
+TRAINED = [*MODEL, "kind", "level", "r"]  # one training; its images, presences and checkpoints are no repetitions of it
+FEW, CHANCE = 3, 0.025  # lines that a trend needs, and how often an interval lies above 0 without one
+X = {"5.2": "accuracy", "5.3": "level", "5.4": "r"}  # what an experiment varies
+
+
+class Interval(NamedTuple):
+    """A mean or share with its 95 % interval; nan where one value says nothing of the spread."""
+
+    mean: float
+    low: float
+    high: float
+    n: int
+
+    def __str__(self) -> str:
+        return f"{self.mean:.2f} [{self.low:.2f}, {self.high:.2f}], n = {self.n}"
+
+
+def mean_of(values: Sequence[float] | pd.Series) -> Interval:
+    """Mean over models with Student's interval.
+
+    >>> print(mean_of([0.0, 1.0, 0.5]))
+    0.50 [-0.74, 1.74], n = 3
+    """
+    known = np.asarray(values, dtype=float)
+    known = known[np.isfinite(known)]
+    if not len(known):
+        return Interval(np.nan, np.nan, np.nan, 0)
+    middle = float(known.mean())
+    if len(known) < 2:
+        return Interval(middle, np.nan, np.nan, 1)
+    half = float(stats.t.ppf(0.975, len(known) - 1) * known.std(ddof=1) / np.sqrt(len(known)))
+    return Interval(middle, middle - half, middle + half, len(known))
+
+
+def share_of(hits: Sequence[bool] | pd.Series) -> Interval:
+    """A share with Wilson's interval."""
+    hits = np.asarray(hits, dtype=bool)
+    if not len(hits):
+        return Interval(np.nan, np.nan, np.nan, 0)
+    found = stats.binomtest(int(hits.sum()), len(hits)).proportion_ci(method="wilson")
+    return Interval(float(hits.mean()), float(found.low), float(found.high), len(hits))
+
+
+def verdict(claim: str, found: Interval, *, holds: bool, fails: bool, more: str = "") -> str:
+    """One line: the claim, our number, and whether it holds; "cannot be told" where the interval says neither."""
+    said = "holds" if holds else "does not hold" if fails else "cannot be told"
+    return f"{claim}: {said}. Ours {found}{'; ' + more if more else ''}."
+
+
+def above(claim: str, found: Interval, limit: float = 0.0, more: str = "") -> str:
+    """The verdict on "more than `limit`"."""
+    return verdict(claim, found, holds=found.low > limit, fails=found.high <= limit, more=more)
+
+
+def around(claim: str, found: Interval, published: float, more: str = "") -> str:
+    """A published number beside ours: they agree where our interval holds it."""
+    inside = found.low <= published <= found.high
+    said = "agrees" if inside else "differs" if np.isfinite(found.low) else "cannot be told"
+    return f"{claim}: {said}. Ours {found}; published {published:.2f}{', ' + more if more else ''}."
+
+
+def figure(
+    choice: Choice, perform: Perform, changes: Mapping[str, Any], *, experiments: tuple[str, ...]
+) -> tuple[pd.DataFrame, str]:
+    """Table and words for some of 5.1 to 5.4: Attr% by method, manipulation and presence, and the claims."""
+    few = dataclasses.replace(planted.PAPER, experiments=experiments, methods=(*planted.PUBLISHED, *planted.ENDS))
+    settings = changed(few, changes)
+    plan = planted.plan(settings, choice)
+    store = perform(plan)
+    found = [rows for task in plan.tasks if (rows := store.rows(task.key)) is not None]
+    rows = pd.DataFrame([row for table in found for row in table.to_pylist()])
+    parts, words = [], [on_what(rows, settings)]
+    for experiment in experiments:
+        models = of_models(rows, experiment)
+        if models.empty:
+            raise UsageError(f"no model passed its gate in {experiment}, so there is nothing to judge")
+        own = rows[rows["metric"].eq("accuracy") & rows["experiment"].isin([experiment, "5.1"])]
+        parts.append(table_of(models, experiment))
+        words += [f"Section {experiment}.", *CLAIMS[experiment](models, own)]
+    return pd.concat(parts, ignore_index=True).round(4), "\n".join(words) + "\n"
+
+
+def of_models(rows: pd.DataFrame, experiment: str) -> pd.DataFrame:
+    """Mean Attr% over the images of each model (and checkpoint) and presence."""
+    rows = rows[rows["experiment"].eq(experiment) & rows["metric"].eq("attr") & rows["status"].eq("ok")]
+    rows = rows[rows["model"].ne("none")]
+    key = [*TRAINED, "method", "presence", "epoch", "accuracy", "er"]
+    return rows.groupby(key, sort=False, as_index=False)["value"].mean()
+
+
+def table_of(models: pd.DataFrame, experiment: str) -> pd.DataFrame:
+    """Attr% with its interval over models; where something is varied, its slope; in 5.4 the share in the range."""
+    lines = []
+    for key, own in models.groupby(["method", "manipulation", "presence"], sort=False):
+        line = {"experiment": experiment, **dict(zip(("method", "manipulation", "presence"), key, strict=True))}
+        found = mean_of(own.groupby(TRAINED, sort=False)["value"].mean())
+        line |= dict(zip(("attr", "low", "high", "models"), found, strict=True))
+        line["er"] = own["er"].mean()
+        if experiment in X:
+            slope = mean_of(slopes(own, X[experiment]))
+            line |= {"slope": slope.mean, "slope_low": slope.low, "slope_high": slope.high}
+        if experiment == "5.4":
+            line["in_range"] = in_range(own).mean
+        lines.append(line)
+    return pd.DataFrame(lines)
+
+
+def slopes(models: pd.DataFrame, x: str) -> list[float]:
+    """How much Attr% rises for each step of x by least squares, for every training or group; presences are averaged."""
+    found = []
+    for _, own in models.groupby([*MODEL, "kind"], sort=False):
+        lines = [line for _, line in own.groupby(["method", "presence"], sort=False) if line[x].nunique() > 1]
+        found += [float(np.mean([np.polyfit(line[x], line["value"], 1)[0] for line in lines]))] if lines else []
+    return found
+
+
+def in_range(models: pd.DataFrame) -> Interval:
+    """The share of models whose Attr% lies in the range of Shapley values of the manipulated features."""
+    least = np.array([shapley_range(r)[0] for r in models["r"]])
+    return share_of(models["value"].to_numpy() >= least)
+
+
+def pick(models: pd.DataFrame, **wanted: str) -> pd.DataFrame:
+    """The rows where every named column has its value; a method by the beginning of its name."""
+    for column, value in wanted.items():
+        own = models[column].str.startswith(value) if column == "method" else models[column].eq(value)
+        models = models[own]
+    return models
+
+
+def claims_5_1(models: pd.DataFrame, accuracies: pd.DataFrame) -> list[str]:
+    known = papers.table("planted_claims").query("section == 5.1").set_index("quantity")["value"]
+    wide = models.pivot_table(index=MODEL, columns="method", values="value")
+    best = wide.mean().idxmax()
+    top = mean_of(wide[best])
+    lines = [
+        verdict(f"No method is near 1 (the best: {best})", top, holds=top.high < NEAR_ONE, fails=top.low >= NEAR_ONE),
+        around("70 % of models pass 95 % accuracy", share_of(accuracies["value"] > 0.95), known["over_95"]),
+    ]
+    shap = next((name for name in wide if name.startswith("gradient_shap")), None)
+    if shap and len(wide.columns) > 1:
+        other = wide.drop(columns=shap).mean().idxmax()
+        lines.append(
+            above(f"SHAP is the best on average (ours: its lead over {other})", mean_of(wide[shap] - wide[other]))
+        )
+        size = pick(models, method=shap)["er"].mean()
+        more = f"at {known['er']:.0%} of the image; ours at {size:.0%}"
+        lines.append(around("Attr% of SHAP on average", mean_of(wide[shap]), known["attr_shap"], more))
+    marked = pick(models, manipulation="watermark").pivot_table(
+        index=[*MODEL, "method"], columns="presence", values="value"
+    )
+    if {"with", "without"} <= set(marked):
+        ahead = (marked["with"] - marked["without"]).groupby("method", sort=False)
+        claim = "The presence of a watermark is seen better than its absence"
+        lines += [above(f"{claim}, {name}", mean_of(own)) for name, own in ahead]
+    return lines
+
+
+def claims_of_trend(models: pd.DataFrame, accuracies: pd.DataFrame, *, x: str, words: str) -> list[str]:
+    """SHAP rises with x on the watermark, and nobody else does."""
+    groups = models.groupby(["method", "manipulation"], sort=False)
+    rise = {key: mean_of(slopes(own, x)) for key, own in groups}
+    shap = [key for key in rise if key[0].startswith("gradient_shap") and key[1] == "watermark"]
+    lines = [above(f"Attr% of SHAP on the watermark rises with {words} (slope)", rise[key]) for key in shap]
+    others = [key for key in rise if key not in shap and rise[key].n >= FEW]
+    up = [key for key in others if rise[key].low > 0]
+    luck = stats.binomtest(len(up), len(others), CHANCE, alternative="greater").pvalue if others else 1.0
+    which = ", ".join(f"{method} on {kind} {rise[method, kind].mean:+.2f}" for method, kind in up) or "none"
+    claim = f"No other method rises with {words} on any artefact (ours: the share of pairs that do)"
+    found = share_of([key in up for key in others])
+    more = f"{which}; luck alone brings so many with probability {luck:.2f}"
+    lines.append(verdict(claim, found, holds=bool(others) and luck > 0.05, fails=luck <= 0.05, more=more))
+    steepest = max(rise, key=lambda key: rise[key].mean if np.isfinite(rise[key].mean) else -np.inf)
+    lines.append(f"The steepest is {steepest[0]} on {steepest[1]}: {rise[steepest]}.")
+    return lines
+
+
+def claims_5_4(models: pd.DataFrame, accuracies: pd.DataFrame) -> list[str]:
+    known = papers.table("planted_claims").query("section == 5.4").set_index("quantity")["value"]
+    own = accuracies[accuracies["experiment"].eq("5.4")]
+    lines = [around("All models pass 95 % accuracy", share_of(own["value"] > 0.95), known["over_95"])]
+    marked = pick(models, manipulation="watermark")
+    falls = mean_of([-slope for slope in slopes(pick(marked, method="gradient_shap"), "r")])
+    lines.append(above("Attr% of SHAP on the watermark falls as r grows (minus the slope)", falls))
+    for presence, inside in (("with", True), ("without", False)):
+        found = in_range(pick(marked, method="saliency", presence=presence))
+        claim = f"Gradient {'tracks' if inside else 'leaves'} the Shapley range {presence} the watermark (share inside)"
+        high, low = found.low > 0.5, found.high < 0.5
+        lines.append(verdict(claim, found, holds=high if inside else low, fails=low if inside else high))
+    for (method, presence), group in models.groupby(["method", "presence"], sort=False):
+        kind, best = max(group.groupby("manipulation"), key=lambda item: in_range(item[1]).mean)
+        lines.append(
+            f"{method}, {presence} the artefact, in the range: {in_range(group)}; most: {kind} {in_range(best)}."
+        )
+    wide = models.pivot_table(
+        index=["manipulation", "model", "model_seed", "method", "r"], columns="kind", values="value"
+    )
+    if {"similar", "distinct"} <= set(wide):
+        gap = mean_of((wide["distinct"] - wide["similar"]).groupby(MODEL).mean())
+        none = gap.low <= 0 <= gap.high
+        lines.append(
+            verdict(
+                "Similar and distinct classes do not differ (distinct less similar)", gap, holds=none, fails=gap.n > 1
+            )
+        )
+    return lines
+
+
+CLAIMS: Mapping[str, Callable[[pd.DataFrame, pd.DataFrame], list[str]]] = {
+    "5.1": claims_5_1,
+    "5.2": partial(claims_of_trend, x="accuracy", words="test accuracy"),
+    "5.3": partial(claims_of_trend, x="level", words="visibility"),
+    "5.4": claims_5_4,
+}
+
+
+def on_what(rows: pd.DataFrame, settings: planted.Settings) -> str:
+    trained = rows[rows["metric"].eq("accuracy")]
+    counted = int(trained["status"].eq("ok").sum())
+    again = f" Trainings were begun anew {settings.restarts} times at most." if settings.restarts else ""
+    return (
+        f"{len(trained)} models ({', '.join(settings.models)}) on {rows['dataset'].iloc[0]} at {settings.side} px, "
+        f"{counted} of them beat p* beyond luck and pass {settings.gate:.0%}; intervals are over models.{again}"
+    )
+
+
+def _artefact(number: int, title: str, *experiments: str) -> Artefact:
+    return Artefact(f"planted/figure-{number}", title, partial(figure, experiments=experiments))
+
+
+ARTEFACTS = (
+    _artefact(3, "Attr% against the size of the region and against accuracy", "5.1", "5.2"),
+    _artefact(4, "Attr% against visibility and against r", "5.3", "5.4"),
+    _artefact(10, "Attr% against the size of the region, 100 models", "5.1"),
+    _artefact(11, "Attr% against visibility, 100 models", "5.3"),
+    _artefact(12, "Attr% against r, 120 models", "5.4"),
+    _artefact(13, "Attr% against test accuracy, 100 models", "5.2"),
+)

@@ -1,0 +1,106 @@
+"""The figures of `studies/bias.md`: python studies/bias.py PART FOLDER --data DIR [--device cuda] writes them there.
+
+Parts: `tables` (3 to 7: about eleven minutes on one H200), `variants` (Table 3 under other readings of the paper),
+`voc` (Table 10 and others, with training), `audits` (Fig. 3, appendix N), `small` (all that two cores do in minutes).
+DIR holds CIFAR-10 with the ResNet weights, Pascal VOC and tables. Stopped, a part goes on where it was.
+"""
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+import forsooth
+from forsooth.progress import Lines
+from forsooth.suites.bias import PUBLISHED
+from forsooth.suites.bias_tables import orders
+
+# What the paper leaves open, one reading changed at a time.
+VARIANTS: dict[str, dict[str, Any]] = {
+    "as in the table": {},
+    "probabilities": {"output": "probabilities"},
+    "zero baseline": {"baseline": "zero"},
+    "channel means": {"baseline": "channel_mean"},
+    "largest magnitude, no sign": {"channels": "max_abs"},
+    "sum of colours": {"channels": "sum"},
+    "ties by number": {"ties": "first"},
+    "100 permutations": {"permutations": 100},
+    "16 images": {"samples": 16},
+}
+
+
+def made(artefact: str, arguments: argparse.Namespace, **settings: Any) -> pd.DataFrame:
+    """The artefact's table, written with its words into the folder of the results."""
+    table, words = forsooth.reproduce(
+        artefact,
+        data=arguments.data,
+        device=arguments.device,
+        workers=arguments.workers,
+        out=arguments.folder / "artefacts",
+        settings=settings,
+        progress=Lines(),
+    )
+    print(artefact, settings, words, sep="\n", flush=True)
+    return table
+
+
+def keep(name: str, table: pd.DataFrame, arguments: argparse.Namespace) -> None:
+    table.to_csv(arguments.folder / f"{name}.csv", index=False)
+
+
+def variants(arguments: argparse.Namespace) -> pd.DataFrame:
+    """How near Table 3 comes under each reading: the order of methods, and the size of the numbers."""
+    lines = []
+    for name, settings in VARIANTS.items():
+        table = made("bias/table-3", arguments, methods=PUBLISHED, **settings)
+        both = table.dropna(subset=["published"])
+        size = np.log(both["ours"] / both["published"]).abs()
+        by = size.groupby(both["method"]).median().round(2).to_dict()
+        near = {"median rho": orders(table)["rho"].median(), "median |log ratio|": size.median()}
+        lines.append({"reading": name, **near, **by})
+    return pd.DataFrame(lines).round(3)
+
+
+def layers(arguments: argparse.Namespace) -> pd.DataFrame:
+    """Grad-CAM on the units of other layers, since the paper does not name the layer."""
+    parts = []
+    for number, names in ((3, ("conv1", "pool1", "conv2", "relu2", "pool2")), (4, ("layer1", "layer2", "layer3"))):
+        for layer in names:
+            few = {"samples": 16, "permutations": 300, "players": ("units",), "methods": ("grad_cam", "constant")}
+            table = made(f"bias/table-{number}", arguments, layer=layer, **few)
+            parts.append(table[table["method"].eq("grad_cam")].assign(table=number, layer=layer))
+    return pd.concat(parts)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("part", choices=("tables", "variants", "voc", "audits", "small"))
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--data", default=None)
+    parser.add_argument("--device", default="auto")
+    parser.add_argument("--workers", type=int, default=1)
+    parser.add_argument("--only", default="", help="numbers of tables, separated by commas")
+    arguments = parser.parse_args()
+    arguments.folder.mkdir(parents=True, exist_ok=True)
+    only = [int(number) for number in arguments.only.split(",") if number]
+    if arguments.part == "tables":
+        for number in only or range(3, 8):
+            keep(f"table-{number}", made(f"bias/table-{number}", arguments), arguments)
+    elif arguments.part == "voc":
+        for number in only or range(8, 13):
+            keep(f"table-{number}", made(f"bias/table-{number}", arguments), arguments)
+    elif arguments.part == "variants":
+        keep("variants", variants(arguments), arguments)
+        keep("layers", layers(arguments), arguments)
+    elif arguments.part == "audits":
+        for name in ("figure-3", "appendix-n"):
+            keep(name, made(f"bias/{name}", arguments), arguments)
+    else:
+        for name in ("table-13", "figure-8", "figure-4b", "figure-5", "proposition-1", "figure-6", "table-14"):
+            keep(name, made(f"bias/{name}", arguments), arguments)
+
+
+if __name__ == "__main__":
+    main()
