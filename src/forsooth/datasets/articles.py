@@ -1,0 +1,161 @@
+"""Text whose label is told by its articles alone [zhou2022feature, section 6]."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+import torch
+from torch import Tensor
+
+from forsooth.datasets.texts import PADDING, Documents, encode, generated, tokenise, vocabulary
+from forsooth.records import Dataset, UsageError
+from forsooth.seeds import generator
+
+Kind = Literal["Article", "CN", "NC"]
+KINDS: tuple[Kind, ...] = ("Article", "CN", "NC")
+ARTICLES = frozenset(("a", "an", "the"))
+A, THE = 2, 3  # their places in every vocabulary of this file
+SPLITS = ("train", "val", "test")
+SPARE = 1.3  # reviews of the grammar made for each one asked: one in seven lacks an article in a half
+# Shares of words, Table 1: correlating articles, non-correlating articles, other words.
+PAPER_FREQUENCY = {"Article": (0.079, 0.0, 0.921), "CN": (0.041, 0.038, 0.921), "NC": (0.038, 0.041, 0.921)}
+
+
+@dataclass(frozen=True)
+class Setting:
+    """How to make a dataset; the defaults are those of the paper where it states them.
+
+    kind      Article: all articles tell the label. CN: those of the first half do, those of the second do not.
+              NC: the other way round
+    sizes     documents in train, val and test
+    length    tokens after which a document is cut, before it is halved; 256 is that of the released code
+    cap       words in the vocabulary at most
+    filtered  leave out documents without an article in each half, since nothing tells their label in one dataset or
+              another: so all three kinds have the same documents, as in Table 1
+    """
+
+    kind: Kind = "Article"
+    sizes: tuple[int, int, int] = (10_000, 1_000, 1_000)
+    length: int = 256
+    cap: int = 20_000
+    filtered: bool = True
+
+
+@dataclass(frozen=True)
+class Articles:
+    """A dataset with its words.
+
+    dataset          x (n, length) int64 token ids, 0 is padding; y (n,), 1 where "the" tells the label; truth
+                     (n, length) bool, the correlating articles
+    non_correlating  (n, length) bool
+    vocabulary       word of each id
+    """
+
+    dataset: Dataset
+    non_correlating: Tensor
+    vocabulary: tuple[str, ...]
+
+
+def articles(setting: Setting, documents: Documents | None = None, *, seed: int) -> Articles:
+    """Documents with labels drawn at random and articles rewritten so that they tell them.
+
+    documents  None: the reviews of the embedded grammar
+
+    A document of label 1 has "the" for each of its correlating articles, one of label 0 has "a". The non-correlating
+    ones of a document are all the same word, drawn at random whatever the label. The first half has the odd token.
+    Labels, splits and vocabulary depend on seed and documents, not on the kind. Where there are too few documents,
+    all splits shrink by the same factor.
+
+    Departure: the text of the paper says "For CN dataset, the roles of two halves are switched" under its figure of
+    CN; it is read as NC. Which reviews the paper selected is not known; see `filtered`.
+    """
+    check(setting)
+    given = documents or generated(round(SPARE * sum(setting.sizes)), seed=seed)
+    tokens, left_out = usable(given, setting)
+    sizes = shrunk(setting.sizes, len(tokens), given, left_out)
+    order = torch.randperm(len(tokens), generator=generator(seed, "documents"))[: sum(sizes)].tolist()
+    chosen = [tokens[k] for k in order]
+    words = vocabulary((row[: setting.length] for row in chosen[: sizes[0]]), cap=setting.cap, first=("a", "the"))
+    ids, counts = encode(chosen, words, length=setting.length)
+    y = torch.randint(2, (len(ids),), generator=generator(seed, "labels"))
+    other = torch.randint(2, (len(ids),), generator=generator(seed, "non-correlating"))
+    correlating, non_correlating = halves(ids, setting.kind)
+    x = rewrite(rewrite(ids, correlating, y), non_correlating, other)
+    facts = dict(given.facts) | left_out | counts | frequencies(x, correlating, non_correlating, kind=setting.kind)
+    facts |= {
+        "setting": asdict(setting),
+        "seed": seed,
+        "source": given.name,
+        "words": len(words),
+        "undecided": int((~correlating.any(1)).sum()),
+    }
+    splits = dict(zip(SPLITS, torch.arange(len(x)).split(list(sizes)), strict=True))
+    dataset = Dataset(f"articles-{setting.kind}-{given.name}", x, y, correlating, splits, facts)
+    return Articles(dataset, non_correlating, words)
+
+
+def check(setting: Setting) -> None:
+    """UsageError where a setting cannot be."""
+    if setting.kind not in KINDS:
+        raise UsageError(f"`kind` must be one of {', '.join(KINDS)}, got {setting.kind!r}")
+    if len(setting.sizes) != 3 or min(setting.sizes) < 1:
+        raise UsageError(f"`sizes` must be three numbers of documents, at least 1 each, got {setting.sizes}")
+    if setting.length < 2:
+        raise UsageError(f"`length` must be at least 2, since documents are halved, got {setting.length}")
+
+
+def usable(given: Documents, setting: Setting) -> tuple[list[list[str]], dict[str, int]]:
+    """Tokens of the documents that are kept, every article spelled "a"; and how many were left out, and why."""
+    everything = [tokenise(text) for text in given.texts]
+    tokens = [["a" if token in ARTICLES else token for token in row] for row in everything if row]
+    kept = [row for row in tokens if not setting.filtered or in_both_halves(row[: setting.length])]
+    without = sum("a" not in row[: setting.length] for row in tokens)
+    facts = {
+        "without_tokens": len(everything) - len(tokens),
+        "without_articles": without,
+        "articles_in_one_half": sum(not in_both_halves(row[: setting.length]) for row in tokens) - without,
+        "kept": len(kept),
+    }
+    return kept, facts
+
+
+def in_both_halves(row: Sequence[str]) -> bool:
+    """Whether both halves of the tokens hold an article."""
+    middle = (len(row) + 1) // 2
+    return "a" in row[:middle] and "a" in row[middle:]
+
+
+def shrunk(sizes: tuple[int, int, int], there: int, given: Documents, left_out: dict[str, int]) -> tuple[int, int, int]:
+    """Sizes of the splits, smaller by one factor where there are not documents enough; each at least 1."""
+    if there < len(SPLITS):
+        raise UsageError(
+            f"`data` must hold at least {len(SPLITS)} documents with an article in each half, got {there} of "
+            f"{len(given.texts)} in {given.name}: {left_out['without_articles']} have no article, "
+            f"{left_out['articles_in_one_half']} have them in one half only"
+        )
+    factor = min(1.0, there / sum(sizes))
+    val, test = (max(1, int(factor * size)) for size in sizes[1:])
+    return min(sizes[0], there - val - test), val, test
+
+
+def halves(ids: Tensor, kind: Kind) -> tuple[Tensor, Tensor]:
+    """Where the correlating and the non-correlating articles stand: two masks like ids (n, length)."""
+    article = ids == A
+    if kind == "Article":
+        return article, torch.zeros_like(article)
+    size = (ids != PADDING).sum(1, keepdim=True)
+    first = 2 * torch.arange(ids.shape[1]) < size
+    front, back = article & first, article & ~first
+    return (front, back) if kind == "CN" else (back, front)
+
+
+def rewrite(ids: Tensor, where: Tensor, word: Tensor) -> Tensor:
+    """Ids (n, length) with "a" or "the" at the places of the mask `where`, as word (n,) in {0, 1} says."""
+    return torch.where(where, A + word[:, None], ids)
+
+
+def frequencies(x: Tensor, correlating: Tensor, non_correlating: Tensor, *, kind: Kind) -> dict[str, Any]:
+    """Shares of all words that are correlating articles, non-correlating articles and others; ours and the paper's."""
+    words = int((x != PADDING).sum())
+    one, two = int(correlating.sum()) / words, int(non_correlating.sum()) / words
+    return {"frequency": [one, two, 1 - one - two], "paper_frequency": list(PAPER_FREQUENCY[kind])}

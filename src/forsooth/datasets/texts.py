@@ -1,0 +1,169 @@
+"""Documents of the user, as tokens and as numbers: what was cut, replaced or left out is counted."""
+
+import gzip
+import io
+import re
+import warnings
+import zlib
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from zipfile import BadZipFile
+
+import numpy as np
+import pandas as pd
+import torch
+from torch import Tensor
+
+from forsooth.datasets.grammar import reviews
+from forsooth.records import UsageError
+from forsooth.seeds import generator
+
+PADDING, UNKNOWN = 0, 1
+RESERVED = ("", "\ufffd")  # what the two are called in a vocabulary; a sign that cannot be decoded is unknown
+TOKEN = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*|[^\w\s]|_")
+SEPARATORS = {".tsv": "\t", ".csv": ","}
+MISSING_VECTOR = 0.05  # words without a vector get one from U(-0.05, 0.05), as the released code of Zhou et al. does
+
+
+@dataclass(frozen=True)
+class Documents:
+    """Texts in the order of the file, none of them empty, and what a reader must know of them."""
+
+    name: str
+    texts: tuple[str, ...]
+    facts: Mapping[str, Any]
+
+
+def documents(path: str | Path) -> Documents:
+    """The documents of a file: the column `text` of a .csv or .tsv, else one a line; `.gz` is unpacked first.
+
+    A .tsv has no quoting: a quote is a quote. Bytes that are not UTF-8 become U+FFFD and are counted in `facts`, as
+    are empty documents, which are left out. UsageError where nothing is left.
+    """
+    path = Path(path)
+    content, broken = read(path)
+    suffix = Path(path.name.removesuffix(".gz")).suffix.lower()
+    lines = column(content, path, suffix) if suffix in SEPARATORS else content.removesuffix("\n").split("\n")
+    texts = tuple(line.strip() for line in lines)
+    kept = tuple(text for text in texts if text)
+    if not kept:
+        raise UsageError(f"`data` must hold documents, got {len(texts)} lines without a word in {path}")
+    facts = {"documents": len(texts), "empty": len(texts) - len(kept), "undecodable_bytes": broken}
+    return Documents(path.name.split(".")[0], kept, facts)
+
+
+def generated(n: int, *, seed: int) -> Documents:
+    """n reviews of the embedded grammar."""
+    return Documents("grammar", reviews(n, seed=seed), {"documents": n, "empty": 0, "undecodable_bytes": 0})
+
+
+def read(path: Path) -> tuple[str, int]:
+    """The text of a file, lines ended by \\n alone, and how many times it had to be mended."""
+    if not path.is_file():
+        raise UsageError(f"`data` must be a file of documents, but there is no file at {path}")
+    try:
+        data = path.read_bytes()
+        data = gzip.decompress(data) if path.name.endswith(".gz") else data
+    except (OSError, EOFError, zlib.error) as error:
+        raise UsageError(f"`data` must be a readable file, but {path} cannot be read: {error}") from error
+    text = data.decode("utf-8-sig", errors="replace")
+    mended = text.count("\ufffd") - data.count("\ufffd".encode())  # some files hold the sign itself
+    return text.replace("\r\n", "\n"), mended
+
+
+def column(content: str, path: Path, suffix: str) -> list[str]:
+    """The column `text` of a table."""
+    quoting = 3 if suffix == ".tsv" else 0
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", pd.errors.ParserWarning)  # rows longer than the header
+            frame = pd.read_csv(
+                io.StringIO(content),
+                sep=SEPARATORS[suffix],
+                quoting=quoting,
+                dtype=str,
+                keep_default_na=False,
+                index_col=False,
+                skip_blank_lines=False,
+            )
+    except (ValueError, pd.errors.ParserWarning) as error:  # all of pandas' parser errors are of this kind
+        raise UsageError(f"`data` must be a table, but {path} cannot be read as one: {error}") from error
+    names = {str(name).strip().lower(): name for name in frame.columns}
+    if "text" not in names:
+        raise UsageError(f"`data` must have a column `text`, got {', '.join(map(str, frame.columns))} in {path}")
+    return [str(text) for text in frame[names["text"]].fillna("")]
+
+
+def tokenise(text: str) -> list[str]:
+    """Words in lower case and marks of punctuation; joined by spaces they give the same tokens again.
+
+    Nothing but white space is lost. A hyphen or apostrophe inside a word stays in it.
+    """
+    return TOKEN.findall(text.lower())
+
+
+def vocabulary(tokens: Iterable[Sequence[str]], *, cap: int, first: Sequence[str] = ()) -> tuple[str, ...]:
+    """At most `cap` words: padding, the unknown, those of `first`, then the others by frequency, ties by name.
+
+    tokens  one sequence for each document of the training split, so that val and test can hold unknown words
+    """
+    least = len(RESERVED) + len(first)
+    if cap < least:
+        raise UsageError(f"`cap` must be at least {least}, got {cap}")
+    counts = Counter(token for document in tokens for token in document)
+    others = sorted(counts.keys() - {*RESERVED, *first}, key=lambda word: (-counts[word], word))
+    return (*RESERVED, *first, *others)[:cap]
+
+
+def encode(tokens: Sequence[Sequence[str]], words: Sequence[str], *, length: int) -> tuple[Tensor, dict[str, Any]]:
+    """Token ids (n, at most length) int64, padded behind with 0, and what was cut and not known.
+
+    Documents are cut after `length` tokens. The width is that of the longest that is left, at least 1.
+    """
+    if length < 1:
+        raise UsageError(f"`length` must be at least 1, got {length}")
+    index = {word: k for k, word in enumerate(words)}
+    cut = [document[:length] for document in tokens]
+    ids = torch.zeros(len(cut), max((len(row) for row in cut), default=1) or 1, dtype=torch.int64)
+    for row, document in enumerate(cut):
+        ids[row, : len(document)] = torch.tensor([index.get(token, UNKNOWN) for token in document], dtype=torch.int64)
+    total = int((ids != PADDING).sum())
+    facts = {
+        "length": length,
+        "truncated": sum(len(document) > length for document in tokens),
+        "tokens_cut": sum(len(document) for document in tokens) - total,
+        "tokens": total,
+        "unknown_tokens": int((ids == UNKNOWN).sum()),
+    }
+    return ids, facts
+
+
+def decode(ids: Tensor, words: Sequence[str]) -> list[str]:
+    """Tokens of one document from its ids (length,), without the padding."""
+    return [words[k] for k in ids.tolist() if k != PADDING]
+
+
+def word_vectors(path: str | Path, words: Sequence[str], *, seed: int) -> tuple[Tensor, int]:
+    """Vectors (len(words), dims) float32 of a vocabulary from an .npz with `words` and `vectors`; how many were there.
+
+    Words that the file lacks, the unknown among them, get vectors from U(-0.05, 0.05); padding gets zeros.
+    """
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            known, vectors = file["words"], file["vectors"]
+    except (OSError, ValueError, KeyError, BadZipFile) as error:
+        raise UsageError(f"`vectors` must be an .npz with `words` and `vectors`, got {path}: {error}") from error
+    if vectors.ndim != 2 or known.shape != vectors.shape[:1]:
+        raise UsageError(f"`vectors` must be (words, dims) for {known.shape} words, got {vectors.shape} in {path}")
+    rows = {str(word): k for k, word in enumerate(known)}
+    found = [(k, rows[word]) for k, word in enumerate(words) if word in rows and k > UNKNOWN]
+    draws = torch.rand(len(words), vectors.shape[1], generator=generator(seed, "vectors"))
+    table = (2 * draws - 1) * MISSING_VECTOR
+    table[PADDING] = 0
+    if found:
+        here, there = zip(*found, strict=True)
+        table[list(here)] = torch.from_numpy(vectors[list(there)].astype(np.float32))
+    return table, len(found)

@@ -1,0 +1,215 @@
+"""Rationale models: a selector chooses words, a classifier sees nothing else.
+
+REINFORCE after [lei2016rationalizing], continuous relaxation by the HardKuma distribution after
+[bastings2019interpretable], both as [zhou2022feature, section 7] uses them.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from forsooth.models.recurrent import Cell, Embedding, Encoder, compact, lengths_of, present
+from forsooth.records import Architecture, UsageError
+
+Kind = Literal["reinforce", "relaxed"]
+LOW, HIGH = -0.1, 1.1  # support of the stretched Kumaraswamy distribution
+SHAPE_LEAST, SHAPE_MOST = 1e-6, 100.0
+NEAR = 1e-6  # uniform draws keep this distance from 0 and 1, where the inverse has no slope
+
+
+@dataclass(frozen=True)
+class Size:
+    """state: units of the recurrent memory of earlier choices; 0: each word is chosen without regard to the others."""
+
+    dims: int
+    hidden: int
+    state: int
+    cell: Cell
+    dropout: float
+
+
+SIZES = {
+    "paper": Size(dims=200, hidden=200, state=30, cell="rcnn", dropout=0.2),
+    "fused": Size(dims=200, hidden=200, state=0, cell="lstm", dropout=0.2),
+    "small": Size(dims=32, hidden=16, state=0, cell="lstm", dropout=0.0),
+}
+
+
+class Gate(NamedTuple):
+    """For each word, elementwise: z in [0, 1], log-probability of this z (0 where z has a gradient), P(z != 0)."""
+
+    z: Tensor
+    log_prob: Tensor
+    expected: Tensor
+
+
+def bernoulli(raw: Tensor, u: Tensor | None) -> Gate:
+    """z in {0, 1} from raw (..., 1): 1 where u (...) < p; without u, where p >= 0.5."""
+    logit = raw[..., 0]
+    p = torch.sigmoid(logit)
+    z = (p.detach() >= 0.5 if u is None else u < p.detach()).to(p.dtype)
+    return Gate(z, F.logsigmoid(logit) * z + F.logsigmoid(-logit) * (1 - z), p)
+
+
+def hard_kuma(raw: Tensor, u: Tensor | None) -> Gate:
+    """z in [0, 1] from raw (..., 2): a Kumaraswamy variable, stretched to (-0.1, 1.1), then cut to [0, 1].
+
+    Drawn by the inverse of its distribution function at u (...). Without u: 0, 1 or the mean of the stretched variable
+    (cut to [0, 1]), whichever of z = 0, z = 1 and 0 < z < 1 is the most probable.
+    """
+    a, b = F.softplus(raw).clamp(SHAPE_LEAST, SHAPE_MOST).unbind(-1)
+    zero, one = kuma_below(-LOW / (HIGH - LOW), a, b), 1 - kuma_below((1 - LOW) / (HIGH - LOW), a, b)
+    if u is None:
+        mean = (LOW + (HIGH - LOW) * kuma_mean(a, b)).clamp(0, 1)
+        certain = (one >= zero).to(a.dtype)
+        between = 1 - zero - one
+        z = torch.where((between > zero) & (between > one), mean, certain)
+    else:
+        u = u.clamp(NEAR, 1 - NEAR)
+        z = (LOW + (HIGH - LOW) * kuma_inverse(u, a, b)).clamp(0, 1)
+    return Gate(z, torch.zeros_like(z), 1 - zero)
+
+
+def kuma_below(x: float, a: Tensor, b: Tensor) -> Tensor:
+    """P(K <= x) = 1 - (1 - x^a)^b of a Kumaraswamy variable with shapes a and b (...)."""
+    return 1 - (1 - x**a) ** b
+
+
+def kuma_inverse(u: Tensor, a: Tensor, b: Tensor) -> Tensor:
+    """The value k with P(K <= k) = u."""
+    return (1 - (1 - u) ** (1 / b)).clamp(min=NEAR) ** (1 / a)
+
+
+def kuma_mean(a: Tensor, b: Tensor) -> Tensor:
+    """E K = b B(1 + 1 / a, b)."""
+    return torch.exp(b.log() + torch.lgamma(1 + 1 / a) + torch.lgamma(b) - torch.lgamma(1 + 1 / a + b))
+
+
+class Kept(NamedTuple):
+    """How many numbers a word's gate reads, and the gate."""
+
+    numbers: int
+    gate: Callable[[Tensor, Tensor | None], Gate]
+
+
+GATES = {"reinforce": Kept(1, bernoulli), "relaxed": Kept(2, hard_kuma)}
+
+
+class Selector(nn.Module):
+    """Vectors of words (n, length, dims) to a gate for each; with a state, choices depend on those before."""
+
+    def __init__(self, kind: Kind, size: Size, *, dims: int) -> None:
+        super().__init__()
+        if kind not in GATES:
+            raise UsageError(f"`kind` must be one of {', '.join(GATES)}, got {kind!r}")
+        self.numbers, self.gate = GATES[kind]
+        self.encoder = Encoder(dims, size.hidden, cell=size.cell)
+        self.layer = nn.Linear(self.encoder.size + size.state, self.numbers)
+        self.memory = nn.LSTMCell(self.encoder.size + 1, size.state) if size.state else None
+
+    def forward(self, embedded: Tensor, lengths: Tensor, u: Tensor | None) -> Gate:
+        """Gates (k * n, length) for uniform draws u (k * n, length), k for each row; without u (n, length)."""
+        states = self.encoder(embedded, lengths).states
+        if u is not None and len(u) != len(states):
+            states = states.repeat(len(u) // len(states), 1, 1)
+        if self.memory is None:
+            return self.gate(self.layer(states), u)
+        return self._in_turn(states, u)
+
+    def _in_turn(self, states: Tensor, u: Tensor | None) -> Gate:
+        """The choices of a word after those of the words before it."""
+        assert self.memory is not None
+        if not states.shape[1]:
+            return self.gate(states.new_zeros(len(states), 0, self.numbers), u)
+        h = c = states.new_zeros(len(states), self.memory.hidden_size)
+        gates: list[Gate] = []
+        for place, state in enumerate(states.unbind(1)):
+            gate = self.gate(self.layer(torch.cat([state, h], dim=1)), None if u is None else u[:, place])
+            h, c = self.memory(torch.cat([state, gate.z[:, None]], dim=1), (h, c))
+            gates.append(gate)
+        return Gate(*(torch.stack(part, dim=1) for part in zip(*gates, strict=True)))
+
+
+class Rationale(nn.Module):
+    """Token ids (n, length), 0 is padding, to logits (n, classes) from the selected words alone.
+
+    The classifier reads the selected words, each times its z, as if the others were not there: its recurrent state
+    passes over them. A row of which nothing is selected gets the logits of a zero summary.
+    """
+
+    def __init__(self, embedding: Embedding, kind: Kind, size: Size, *, classes: int = 2) -> None:
+        super().__init__()
+        self.kind = kind
+        self.embedding = embedding
+        self.dropout = nn.Dropout(size.dropout)
+        self.selector = Selector(kind, size, dims=embedding.dims)
+        self.encoder = Encoder(embedding.dims, size.hidden, cell=size.cell)
+        self.head = nn.Linear(self.encoder.size, classes)
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        """Logits (n, classes), selection as at test time."""
+        return self.rationalise(tokens)[0]
+
+    def selection(self, tokens: Tensor) -> Tensor:
+        """z (n, length) as at test time: 0 is not selected, padding never is."""
+        z = self.rationalise(tokens)[1].z
+        return F.pad(z, (0, tokens.shape[1] - z.shape[1]))
+
+    def rationalise(self, tokens: Tensor, u: Tensor | None = None) -> tuple[Tensor, Gate]:
+        """Logits (k * n, classes) and gates (k * n, longest), all 0 in padding.
+
+        u  (k * n, at least longest) uniform draws, k for each row; None: as at test time, and k = 1
+        """
+        lengths = lengths_of(tokens)
+        most = int(lengths.max()) if len(tokens) else 0
+        return self.from_embedded(self.embedding(tokens[:, :most]), lengths, u=None if u is None else u[:, :most])
+
+    def from_embedded(
+        self, embedded: Tensor, lengths: Tensor | None = None, *, u: Tensor | None = None
+    ) -> tuple[Tensor, Gate]:
+        """The same from vectors (n, length, dims) of the words; lengths (n,), None: no padding."""
+        if lengths is None:
+            lengths = torch.full((len(embedded),), embedded.shape[1], device=embedded.device)
+        embedded = self.dropout(embedded)
+        words = present(lengths, embedded.shape[1])
+        drawn = self.selector(embedded, lengths, u)
+        times = len(drawn.z) // max(len(embedded), 1)
+        if times > 1:
+            embedded, words = embedded.repeat(times, 1, 1), words.repeat(times, 1)
+        gate = Gate(*(torch.where(words, part, torch.zeros_like(part)) for part in drawn))
+        chosen, counts = compact(embedded * gate.z[..., None], gate.z > 0)
+        return self.head(self.dropout(self.encoder(chosen, counts).final)), gate
+
+
+def rationale(
+    *, kind: Kind, words: int, variant: str = "small", vectors: Tensor | None = None, classes: int = 2
+) -> Rationale:
+    """A rationale model for a vocabulary of so many words.
+
+    variant  "paper": recurrent convolutions of 200 each way, a state of 30. Ours: "fused", LSTMs of the same width and
+             no state, for which accelerators have one kernel instead of one a word; "small", LSTMs of 16 each way
+    vectors  (words, dims) given and frozen, as in the paper; None: learned, of the size of the variant
+    """
+    if variant not in SIZES:
+        raise UsageError(f"`variant` must be one of {', '.join(SIZES)}, got {variant!r}")
+    size = SIZES[variant]
+    embedding = Embedding(words=words, dims=size.dims if vectors is None else vectors.shape[1], vectors=vectors)
+    return Rationale(embedding, kind, size, classes=classes)
+
+
+def reinforce(*, words: int, variant: str = "small", vectors: Tensor | None = None, classes: int = 2) -> Rationale:
+    """Choices are drawn, and the selector learns from their cost. [lei2016rationalizing]"""
+    return rationale(kind="reinforce", words=words, variant=variant, vectors=vectors, classes=classes)
+
+
+def relaxed(*, words: int, variant: str = "small", vectors: Tensor | None = None, classes: int = 2) -> Rationale:
+    """Choices are HardKuma variables, through which the loss has a gradient. [bastings2019interpretable]"""
+    return rationale(kind="relaxed", words=words, variant=variant, vectors=vectors, classes=classes)
+
+
+REINFORCE = Architecture("rationale_reinforce", reinforce, layer=None, cite="lei2016rationalizing", version=1)
+RELAXED = Architecture("rationale_relaxed", relaxed, layer=None, cite="bastings2019interpretable", version=1)

@@ -1,0 +1,188 @@
+"""Readers of token sequences: embedding and two-way recurrent encoders in which padding changes nothing.
+
+Padding is behind the last token that is not 0. A 0 inside a document is a gap: a zero vector that keeps its place.
+"""
+
+import math
+from collections.abc import Callable
+from typing import Literal, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from forsooth.records import UsageError
+
+Cell = Literal["lstm", "rcnn"]
+
+
+class Encoded(NamedTuple):
+    """states (n, length, 2 * hidden), arbitrary in the padding; final (n, 2 * hidden), zeros for no token at all."""
+
+    states: Tensor
+    final: Tensor
+
+
+class Embedding(nn.Module):
+    """Vectors of words: learned, or the given ones, which stay as they are."""
+
+    def __init__(self, *, words: int, dims: int, vectors: Tensor | None = None) -> None:
+        super().__init__()
+        if vectors is not None and tuple(vectors.shape) != (words, dims):
+            raise UsageError(f"`vectors` must have shape {(words, dims)}, got {tuple(vectors.shape)}")
+        self.words, self.dims = words, dims
+        self.weight: Tensor
+        if vectors is None:
+            self.weight = nn.Parameter(torch.zeros(words, dims))
+        else:
+            self.register_buffer("weight", vectors.clone())
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        """(n, length) int64 to (n, length, dims); zeros for token 0."""
+        if tokens.is_floating_point() or tokens.ndim != 2:
+            raise UsageError(f"`tokens` must be whole numbers (n, length), got {tokens.dtype} {tuple(tokens.shape)}")
+        if tokens.numel() and not (tokens.min() >= 0 and tokens.max() < self.words):
+            least, most = int(tokens.min()), int(tokens.max())
+            raise UsageError(f"`tokens` must lie in 0 .. {self.words - 1}, got {least} .. {most}")
+        return nn.functional.embedding(tokens, self.weight) * (tokens != 0)[..., None]
+
+
+class OnVectors(nn.Module):
+    """A model of text as a function of the vectors of its words, for methods that change or differentiate inputs.
+
+    x (n, length, dims), all rows without padding, to logits (n, classes): explain documents one by one, or those of
+    one length together. A word is hidden by a zero vector, which keeps its place.
+    """
+
+    def __init__(self, model: nn.Module) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Logits (n, classes)."""
+        logits: Tensor = self.model.from_embedded(x)[0]  # type: ignore[operator]
+        return logits
+
+
+class Lstm(nn.Module):
+    """A long short-term memory in one direction: x (n, length, dims) to states (n, length, hidden)."""
+
+    def __init__(self, dims: int, hidden: int) -> None:
+        super().__init__()
+        self.lstm = nn.LSTM(dims, hidden, batch_first=True)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """States at each place."""
+        # cuDNN can go back through a recurrent net in train mode alone, and gradient methods explain in eval mode
+        fused = self.training or not torch.is_grad_enabled()
+        with torch.backends.cudnn.flags(enabled=fused and torch.backends.cudnn.enabled):
+            states: Tensor = self.lstm(x)[0]
+        return states
+
+
+class Rcnn(nn.Module):
+    """The gated bigram convolution of [lei2016rationalizing] in one direction, shapes as in `Lstm`.
+
+    gate_t = sigmoid(W x_t + U h_{t-1} + b)
+    c1_t   = gate_t c1_{t-1} + (1 - gate_t) W1 x_t
+    c2_t   = gate_t c2_{t-1} + (1 - gate_t) (c1_{t-1} + W2 x_t)
+    h_t    = tanh(c2_t + b')
+    """
+
+    def __init__(self, dims: int, hidden: int) -> None:
+        super().__init__()
+        self.read = nn.Linear(dims, 3 * hidden, bias=False)  # W, W1, W2
+        self.recall = nn.Linear(hidden, hidden)  # U, b
+        self.bias = nn.Parameter(torch.zeros(hidden))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """States at each place."""
+        gates, firsts, seconds = self.read(x).transpose(0, 1).chunk(3, dim=-1)  # each (length, n, hidden)
+        one = two = h = torch.zeros_like(gates[0])
+        states = []
+        for gate, first, second in zip(gates, firsts, seconds, strict=True):
+            keep = torch.sigmoid(gate + self.recall(h))
+            two = torch.lerp(one + second, two, keep)
+            one = torch.lerp(first, one, keep)
+            h = torch.tanh(two + self.bias)
+            states.append(h)
+        return torch.stack(states, dim=1)
+
+
+CELLS: dict[str, Callable[[int, int], nn.Module]] = {"lstm": Lstm, "rcnn": Rcnn}
+
+
+class Encoder(nn.Module):
+    """One cell that reads forwards and one that reads backwards.
+
+    The backward one reads each row reversed within its own length. So padding comes last for both, and no state of a
+    word has seen any: no packing, which takes four times as long on a CPU.
+    """
+
+    def __init__(self, dims: int, hidden: int, *, cell: Cell = "lstm") -> None:
+        super().__init__()
+        if cell not in CELLS:
+            raise UsageError(f"`cell` must be one of {', '.join(CELLS)}, got {cell!r}")
+        self.size = 2 * hidden
+        self.ahead, self.back = CELLS[cell](dims, hidden), CELLS[cell](dims, hidden)
+
+    def forward(self, x: Tensor, lengths: Tensor) -> Encoded:
+        """x (n, length, dims) and lengths (n,) to the states, and those after the last word read."""
+        if not x.shape[1]:
+            return Encoded(x.new_zeros(len(x), 0, self.size), x.new_zeros(len(x), self.size))
+        ahead = self.ahead(x)
+        back = self.back(mirrored(x, lengths))
+        last = (lengths - 1).clamp(min=0)[:, None, None].expand(-1, 1, ahead.shape[2])
+        final = torch.cat([ahead.gather(1, last)[:, 0], back.gather(1, last)[:, 0]], dim=1)
+        states = torch.cat([ahead, mirrored(back, lengths)], dim=2)
+        return Encoded(states, final * (lengths > 0)[:, None])
+
+
+def lengths_of(tokens: Tensor) -> Tensor:
+    """(n,) int64: tokens of each row of (n, length), up to the last that is not 0."""
+    places = torch.arange(1, tokens.shape[1] + 1, device=tokens.device)
+    return (places * (tokens != 0)).amax(1) if tokens.shape[1] else tokens.new_zeros(len(tokens))
+
+
+def present(lengths: Tensor, width: int) -> Tensor:
+    """(n, width) bool: True up to the length (n,) of each row."""
+    return torch.arange(width, device=lengths.device) < lengths[:, None]
+
+
+def mirrored(x: Tensor, lengths: Tensor) -> Tensor:
+    """x (n, length, dims) with each row reversed within its length (n,); its own inverse."""
+    places = torch.arange(x.shape[1], device=x.device)
+    source = torch.where(places < lengths[:, None], lengths[:, None] - 1 - places, places)
+    return x.gather(1, source[..., None].expand_as(x))
+
+
+def compact(x: Tensor, chosen: Tensor) -> tuple[Tensor, Tensor]:
+    """The chosen places of x (n, length, dims), moved to the front: (n, most, dims), and how many (n,) there are.
+
+    chosen  (n, length) bool
+    """
+    counts = chosen.sum(1)
+    order = (~chosen).long().argsort(dim=1, stable=True)[:, : int(counts.max()) if len(counts) else 0]
+    moved = x.gather(1, order[..., None].expand(-1, -1, x.shape[2]))
+    return moved * present(counts, order.shape[1])[..., None], counts
+
+
+def initialise(module: nn.Module, generator: torch.Generator) -> nn.Module:
+    """Draw every matrix from the uniform distribution of [glorot2010understanding], each gate of an LSTM by itself.
+
+    Vectors become 0, embeddings are drawn from U(-0.1, 0.1).
+    """
+    gates = {
+        id(p): 4 for layer in module.modules() if isinstance(layer, nn.LSTM | nn.LSTMCell) for p in layer.parameters()
+    }
+    embeddings = {id(layer.weight) for layer in module.modules() if isinstance(layer, Embedding)}
+    with torch.no_grad():
+        for parameter in module.parameters():
+            if id(parameter) in embeddings:
+                bound = 0.1
+            elif parameter.ndim > 1:
+                bound = math.sqrt(6 / (parameter.shape[0] / gates.get(id(parameter), 1) + parameter.shape[1]))
+            else:
+                bound = 0.0
+            drawn = torch.rand(parameter.shape, generator=generator, dtype=torch.float64)
+            parameter.copy_((2 * drawn - 1) * bound)
+    return module

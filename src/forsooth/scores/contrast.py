@@ -1,0 +1,263 @@
+"""Is a concept attributed more by the model that needs it, and with the input that needs it? [yang2019benchmarking]
+
+All scores read saliency in [0, 1] without a channel axis, made by `reduced`, and the pixels of a concept c.
+"""
+
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from forsooth.records import Metric, UsageError
+
+THRESHOLD = 0.1  # a change of g_c that the authors could see
+
+
+def reduced(maps: Tensor, *, percentile: float = 99.0, lowest: Literal["minimum", "zero"] = "minimum") -> Tensor:
+    """Saliency in [0, 1]: the positive part, its mean over channels, cut at a percentile and scaled, image by image.
+
+    maps        (n, c, *space) real
+    percentile  of the pixels of one image, interpolated linearly
+    lowest      what becomes 0: the image's own "minimum", or "zero"
+    returns     (n, *space); nan for a map that is not finite, or without two different values to scale between
+
+    [yang2019benchmarking], appendix E, after [smilkov2017smoothgrad]; only what is positive counts, since the work is
+    on false positives. The released code sums over channels, which is the same after scaling. With "zero" a constant
+    positive map is 1 everywhere and so is defined. Where the percentile is the minimum itself, though some pixels are
+    above it, those are 1, as they are in the limit.
+    """
+    if maps.ndim < 3:
+        raise UsageError(f"`maps` must be (n, channels, *space), got {tuple(maps.shape)}")
+    if not 0 < percentile <= 100:
+        raise UsageError(f"`percentile` must lie in (0, 100], got {percentile}")
+    _known("lowest", lowest, ("minimum", "zero"))
+    positive = maps.detach().clamp(min=0).flatten(2)
+    finite = maps.flatten(1).isfinite().all(1)
+    top = positive.amax((1, 2), keepdim=True)
+    flat = (positive / top).mean(1)  # divided first: no sum grows too large, whatever the scale of the map
+    low = flat.amin(1, keepdim=True) if lowest == "minimum" else torch.zeros_like(top[:, 0])
+    high = _percentile(flat, percentile)
+    scaled = ((flat - low) / (high - low)).clamp(0, 1)
+    scaled = torch.where(high > low, scaled, (flat > low).to(flat))
+    bad = ~finite | ~(flat.amax(1) > low[:, 0])
+    return scaled.masked_fill(bad[:, None], torch.nan).unflatten(1, maps.shape[2:])
+
+
+def _percentile(flat: Tensor, percentile: float) -> Tensor:
+    """(n, 1) of flat (n, pixels), between neighbours linearly; torch.quantile refuses large inputs."""
+    place = percentile / 100 * (flat.shape[1] - 1)
+    below = min(int(place), flat.shape[1] - 1)
+    ordered = flat.sort(dim=1).values
+    first, second = ordered[:, below], ordered[:, min(below + 1, flat.shape[1] - 1)]
+    return torch.lerp(first, second, place - below)[:, None]
+
+
+def g_c(saliency: Tensor, mask: Tensor) -> Tensor:
+    """The mean saliency of the pixels of a concept, section 4.1.
+
+    saliency  (n, *map) in [0, 1], see `reduced`
+    mask      (n, *map) bool, I_c
+    returns   (n,) float64 in [0, 1]; nan where the saliency is nan or the mask is empty
+    """
+    if saliency.shape != mask.shape:
+        raise UsageError(f"`mask` must have the shape of the saliency {tuple(saliency.shape)}, got {tuple(mask.shape)}")
+    if mask.dtype != torch.bool:
+        raise UsageError(f"`mask` must be of type torch.bool, got {mask.dtype}")
+    values, inside = saliency.detach().flatten(1), mask.flatten(1)
+    outside = (values < 0) | (values > 1)
+    if outside.any():
+        came = f"{values[outside].min().item():g} to {values[outside].max().item():g}"
+        raise UsageError(f"`saliency` must lie in [0, 1], see `reduced`; got also {came}")
+    broken = values.isnan().any(1)
+    total = values.masked_fill(~inside, 0).sum(1, dtype=torch.float64) / inside.sum(1)
+    return total.masked_fill(broken, torch.nan)
+
+
+def mcs(attribution: Tensor, anchor: Tensor, truth: Tensor) -> Tensor:
+    """Model contrast: g_c of the model that needs the concept more, less that of the one that needs it less.
+
+    attribution  (n, *map) saliency of f_1: f_o against f_s, or f_{s,k} against f_{s,1.0}
+    anchor       (n, *map) saliency of f_2 for the same inputs
+    truth        (n, *map) bool, the concept
+    returns      (n,) float64 in [-1, 1]; nan where one of the two is undefined
+
+    Section 4.2. The mean over the inputs that both models get right is the released MCS; as printed, each model has
+    its own correct set, and the two means are no mean of differences: see `contrast`.
+    """
+    return g_c(attribution, truth) - g_c(anchor, truth)
+
+
+def idr(attribution: Tensor, anchor: Tensor, truth: Tensor) -> Tensor:
+    """Input dependence: whether the object is attributed less than the part of the scene that it covers.
+
+    attribution  (n, *map) saliency of x_cf, with the object
+    anchor       (n, *map) saliency of x_¬cf, the scene alone, by the same model
+    truth        (n, *map) bool, where the object is or would be
+    returns      (n,) float64, 1 or 0; nan where one of the two is undefined
+
+    Section 4.3. Strict: equal attributions are 0, in the paper as in the released code.
+    """
+    there, without = g_c(attribution, truth), g_c(anchor, truth)
+    return (there < without).to(torch.float64).masked_fill((there + without).isnan(), torch.nan)
+
+
+def relative_change(attribution: Tensor, anchor: Tensor, truth: Tensor) -> Tensor:
+    """|g_c(x + δ) - g_c(x)| / g_c(x), whose mean is the measure of appendix C; lower is better.
+
+    attribution  (n, *map) saliency of x + δ, with the functionless patch
+    anchor       (n, *map) saliency of x
+    truth        (n, *map) bool, where the patch is or would be
+    returns      (n,) float64; inf where g_c(x) is 0 and g_c(x + δ) is not; nan where both are 0 or one is undefined
+    """
+    after, before = g_c(attribution, truth), g_c(anchor, truth)
+    return (after - before).abs() / before
+
+
+def iir(
+    attribution: Tensor,
+    anchor: Tensor,
+    truth: Tensor,
+    *,
+    threshold: float = THRESHOLD,
+    zero: Literal["undefined", "failure"] = "undefined",
+) -> Tensor:
+    """Input independence: whether a patch without function changes g_c of its place by less than the threshold.
+
+    attribution, anchor, truth  as in `relative_change`
+    threshold                   t, a share of g_c(x)
+    zero                        what 0 before and 0 after is: "undefined", or "failure" as in the released code
+    returns                     (n,) float64, 1 or 0; nan where undefined
+
+    Section 4.4; strict. A place that had no attribution before and has some after is a failure in both.
+    """
+    return iir_curve(attribution, anchor, truth, thresholds=torch.tensor([threshold]), zero=zero)[:, 0]
+
+
+def iir_curve(
+    attribution: Tensor,
+    anchor: Tensor,
+    truth: Tensor,
+    *,
+    thresholds: Tensor,
+    zero: Literal["undefined", "failure"] = "undefined",
+) -> Tensor:
+    """`iir` at every threshold of thresholds (m,); returns (n, m). Each row rises with the threshold."""
+    _known("zero", zero, ("undefined", "failure"))
+    if thresholds.ndim != 1 or not bool((thresholds > 0).all()):
+        raise UsageError(f"`threshold` must be above 0, got {thresholds.tolist()}")
+    change = relative_change(attribution, anchor, truth)
+    same = change[:, None] < thresholds.to(change)
+    undefined = change.isnan()
+    if zero == "failure":
+        undefined = undefined & (g_c(attribution, truth) + g_c(anchor, truth)).isnan()
+    return same.to(torch.float64).masked_fill(undefined[:, None], torch.nan)
+
+
+def among(values: Tensor, *correct: Tensor) -> Tensor:
+    """values (n,) with nan where one of `correct`, each (n,) bool, is not: X_corr, of one model or of several."""
+    for own in correct:
+        if own.shape != values.shape or own.dtype != torch.bool:
+            raise UsageError(f"`correct` must be {tuple(values.shape)} bool, got {tuple(own.shape)} {own.dtype}")
+        values = values.masked_fill(~own.to(values.device), torch.nan)
+    return values
+
+
+def concept_attribution(values: Tensor, correct: Tensor) -> float:
+    """G_c: the mean of g_c, values (n,), over the inputs that are classified correctly, correct (n,) bool.
+
+    What is undefined is left out. An error where nothing is left.
+    """
+    kept = among(values, correct)
+    if not bool(correct.any()):
+        raise UsageError(f"`correct` must hold at least one sample, got none of {len(correct)}")
+    if bool(kept.isnan().all()):
+        raise UsageError(f"`values` must be defined for a correct sample, got nan for all {int(correct.sum())}")
+    return kept.nanmean().item()
+
+
+def contrast(first: tuple[Tensor, Tensor], second: tuple[Tensor, Tensor], *, over: Literal["own", "both"]) -> float:
+    """MCS of two models over a set.
+
+    first, second  g_c (n,) and which inputs the model gets right (n,) bool, for f_1 and f_2
+    over           the correct inputs of each model's "own", as printed; or of "both", as the released code does
+    """
+    _known("over", over, ("own", "both"))
+    if first[0].shape != second[0].shape:
+        shapes = f"{tuple(first[0].shape)} and {tuple(second[0].shape)}"
+        raise UsageError(f"`first` and `second` must be on the same inputs, got {shapes}")
+    correct = (first[1], second[1]) if over == "own" else (first[1] & second[1],) * 2
+    return concept_attribution(first[0], correct[0]) - concept_attribution(second[0], correct[1])
+
+
+def random_masks(masks: Tensor, *, generator: torch.Generator, kind: Literal["moved", "scattered"] = "moved") -> Tensor:
+    """Masks of the same sizes elsewhere, for the baselines.
+
+    masks    (n, height, width) bool
+    kind     "moved": the same shape, its box uniform inside the image; "scattered": as many pixels, anywhere
+    returns  (n, height, width) bool, each with as many pixels as the mask it stands for
+
+    Appendix G says only that I_c is random.
+    """
+    _known("kind", kind, ("moved", "scattered"))
+    if masks.ndim != 3 or masks.dtype != torch.bool:
+        raise UsageError(f"`masks` must be (n, height, width) bool, got {tuple(masks.shape)} {masks.dtype}")
+    if kind == "scattered":
+        order = torch.rand(masks.flatten(1).shape, generator=generator).argsort(dim=1).to(masks.device)
+        return (order.argsort(dim=1) < masks.flatten(1).sum(1, keepdim=True)).view_as(masks)
+    draws = torch.rand(len(masks), 2, generator=generator, dtype=torch.float64).tolist()
+    return torch.stack([_moved(mask, at) for mask, at in zip(masks, draws, strict=True)]) if len(masks) else masks
+
+
+def _moved(mask: Tensor, at: list[float]) -> Tensor:
+    """mask (height, width) with its box at the places `at` in [0, 1) of the free room."""
+    if not mask.any():
+        return mask
+    shifts = []
+    for axis in (0, 1):
+        seen = mask.any(1 - axis).nonzero()[:, 0]
+        first, last = int(seen[0]), int(seen[-1])
+        free = mask.shape[axis] - (last - first + 1)
+        shifts.append(int(at[axis] * (free + 1)) - first)
+    return mask.roll(shifts, (0, 1))  # nothing wraps: the box stays inside
+
+
+def drawn(n: int, *, trials: int = 10, size: int = 100, generator: torch.Generator) -> Tensor:
+    """(trials, size) indices below n: in each trial `size` samples, none twice."""
+    if trials < 1 or not 1 <= size <= n:
+        raise UsageError(
+            f"`trials` must be at least 1 and `size` in [1, {n}] with {n} samples, got {trials} and {size}"
+        )
+    return torch.stack([torch.randperm(n, generator=generator)[:size] for _ in range(trials)])
+
+
+def trial_means(values: Tensor, draws: Tensor) -> Tensor:
+    """The mean of values (n,) in each trial of draws (trials, size), without nan; their standard deviation is printed.
+
+    returns  (trials,) nan where nothing in a trial is defined
+    """
+    return values[draws.to(values.device)].nanmean(1)
+
+
+def pearson(series: Tensor, drop: Tensor) -> float:
+    """Pearson's ρ between a series (m,), such as MCS by k, and the accuracy drop (m,).
+
+    nan where one of the two does not vary or is not finite.
+    """
+    if series.shape != drop.shape or series.ndim != 1 or len(series) < 2:
+        shapes = f"{tuple(series.shape)} and {tuple(drop.shape)}"
+        raise UsageError(f"`series` and `drop` must be (m,) with m of at least 2, got {shapes}")
+    both = torch.stack([series.detach().cpu(), drop.detach().cpu()]).to(torch.float64)
+    centred = both - both.mean(1, keepdim=True)
+    flat = both.amax(1) == both.amin(1)  # rounding leaves a constant a tiny rest
+    unit = centred / centred.norm(dim=1, keepdim=True)
+    return torch.nan if flat.any() else (unit[0] @ unit[1]).item()
+
+
+def _known(argument: str, word: str, words: tuple[str, ...]) -> None:
+    if word not in words:
+        raise UsageError(f"`{argument}` must be one of {', '.join(words)}, got {word!r}")
+
+
+MCS = Metric("mcs", mcs, ("anchor", "truth"), "higher", (-1.0, 1.0), cite="yang2019benchmarking", version=1)
+IDR = Metric("idr", idr, ("anchor", "truth"), "higher", (0.0, 1.0), cite="yang2019benchmarking", version=1)
+IIR = Metric("iir", iir, ("anchor", "truth"), "higher", (0.0, 1.0), cite="yang2019benchmarking", version=1)

@@ -1,0 +1,172 @@
+"""Do weights and selections of words fall on those that tell the label [zhou2022feature, sections 6 and 7]?
+
+Every function leaves padding out: `tokens` are ids (n, length), and 0 is padding.
+"""
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from forsooth.records import Metric, UsageError
+
+
+class Counts(NamedTuple):
+    """For each document, (n,) float64: words selected that are in the truth, words selected, words of the truth, words.
+
+    nan for a selection that is not finite.
+    """
+
+    hits: Tensor
+    selected: Tensor
+    relevant: Tensor
+    words: Tensor
+
+
+class Optimum(NamedTuple):
+    """The best that a selection of a given rate can do, in [0, 1]; nan where it is not defined."""
+
+    precision: float
+    recall: float
+
+
+def attr_words(attribution: Tensor, truth: Tensor, tokens: Tensor) -> Tensor:
+    """Attr%: the share of the absolute attribution of a document that lies on the words of the truth.
+
+    attribution  (n, length) real, e.g. attention; the absolute value is taken here
+    truth        (n, length) bool: correlating articles, or non-correlating ones, or other words
+    tokens       (n, length) int
+    returns      (n,) float64 in [0, 1]; nan where all is zero or not finite, and where the truth is empty
+
+    A constant map scores `frequency` exactly.
+    """
+    inside, words = masks(attribution, truth, tokens)
+    size = attribution.detach().abs().to(torch.float64).where(words, 0.0)
+    defined = size.isfinite().all(1) & (size > 0).any(1) & inside.any(1)
+    size = size / size.amax(1, keepdim=True)  # keeps the sums finite whatever the scale of the map
+    return ((size * inside).sum(1) / size.sum(1)).masked_fill(~defined, torch.nan)
+
+
+def frequency(truth: Tensor, tokens: Tensor) -> Tensor:
+    """The share (n,) float64 of the words of a document that are in the truth; nan for an empty document."""
+    inside, words = masks(truth, truth, tokens)
+    return inside.sum(1, dtype=torch.float64) / words.sum(1)
+
+
+def others(correlating: Tensor, non_correlating: Tensor, tokens: Tensor) -> Tensor:
+    """(n, length) bool: the words that are neither, without padding."""
+    return (tokens != 0) & ~correlating & ~non_correlating
+
+
+def counts(selection: Tensor, truth: Tensor, tokens: Tensor) -> Counts:
+    """What the score of a selection is made of; every z that is not 0 is selected, whatever its sign.
+
+    selection  (n, length) real or bool
+    truth      (n, length) bool
+    tokens     (n, length) int
+    """
+    inside, words = masks(selection, truth, tokens)
+    finite = selection.detach().to(torch.float64).where(words, 0.0).isfinite().all(1)
+    chosen = (selection.detach() != 0) & words
+    parts = (chosen & inside, chosen, inside, words)
+    return Counts(*(part.sum(1, dtype=torch.float64).masked_fill(~finite, torch.nan) for part in parts))
+
+
+def precision_selected(selection: Tensor, truth: Tensor, tokens: Tensor) -> Tensor:
+    """Pr(F) = |F & F_C| / |F| of the selected words F of each document, (n,) float64; nan where nothing is selected.
+
+    Shapes as in `counts`. nan, too, where the truth is empty: no selection could be right.
+    """
+    found = counts(selection, truth, tokens)
+    return (found.hits / found.selected).masked_fill(found.relevant == 0, torch.nan)
+
+
+def recall_selected(selection: Tensor, truth: Tensor, tokens: Tensor) -> Tensor:
+    """Re(F) = |F & F_C| / |F_C| of the selected words F of each document, (n,) float64; nan for an empty truth."""
+    found = counts(selection, truth, tokens)
+    return found.hits / found.relevant
+
+
+def optimal_dataset(rate: float, relevant: Tensor, words: Tensor) -> Optimum:
+    """The solid line of Fig. 8: the best when a share `rate` of the words of all documents together is selected.
+
+    relevant, words  (n,) words of the truth and words of each document
+
+    With budget k = rate * sum(words) and c = sum(relevant), the best selection takes min(k, c) of the truth first:
+    precision min(1, c / k) and recall min(1, k / c), over all words of all documents. Budgets need not be whole.
+    """
+    each, all_words = _checked(rate, relevant, words)
+    return _best(torch.minimum(each.sum(), rate * all_words.sum()), each.sum(), rate * all_words.sum())
+
+
+def optimal_document(rate: float, relevant: Tensor, words: Tensor) -> Optimum:
+    """The dashed line of Fig. 8: the best when a share `rate` of the words of each document is selected.
+
+    relevant, words  (n,) words of the truth and words of each document
+
+    With budgets k_i = rate * words_i, document i can hold min(k_i, c_i) hits: precision is their sum over sum(k_i),
+    recall their sum over sum(c_i). Never above `optimal_dataset`, and equal where all documents have the same share.
+    The text names this line but not how documents are averaged; words are pooled here as there.
+    """
+    each, all_words = _checked(rate, relevant, words)
+    return _best(torch.minimum(each, rate * all_words).sum(), each.sum(), rate * all_words.sum())
+
+
+def _best(hits: Tensor, relevant: Tensor, selected: Tensor) -> Optimum:
+    return Optimum((hits / selected).item(), (hits / relevant).item())
+
+
+def _checked(rate: float, relevant: Tensor, words: Tensor) -> tuple[Tensor, Tensor]:
+    """Both as float64."""
+    if not 0 < rate <= 1:
+        raise UsageError(f"`rate` must lie in (0, 1], got {rate}")
+    if relevant.shape != words.shape or relevant.ndim != 1:
+        came = f"{tuple(relevant.shape)} and {tuple(words.shape)}"
+        raise UsageError(f"`relevant` and `words` must both have shape (n,), got {came}")
+    if (relevant > words).any() or (relevant < 0).any():
+        raise UsageError(
+            "`relevant` must lie between 0 and `words`, got documents with more words of the truth than words"
+        )
+    return relevant.to(torch.float64), words.to(torch.float64)
+
+
+def masks(values: Tensor, truth: Tensor, tokens: Tensor) -> tuple[Tensor, Tensor]:
+    """Truth without padding, and words, both (n, length) bool; UsageError where shapes or types differ."""
+    for name, tensor in (("truth", truth), ("tokens", tokens)):
+        if tensor.shape != values.shape or values.ndim != 2:
+            raise UsageError(
+                f"`{name}` must have the shape (n, length) {tuple(values.shape)}, got {tuple(tensor.shape)}"
+            )
+    if truth.dtype != torch.bool:
+        raise UsageError(f"`truth` must be a mask of type torch.bool, got {truth.dtype}")
+    words = tokens != 0
+    return truth & words, words
+
+
+ATTR_WORDS = Metric(
+    name="attr_words",
+    function=attr_words,
+    reads=("truth", "x"),
+    better="higher",
+    bounds=(0.0, 1.0),
+    cite="zhou2022feature",
+    version=1,
+)
+PRECISION_SELECTED = Metric(
+    name="precision_selected",
+    function=precision_selected,
+    reads=("truth", "x"),
+    better="higher",
+    bounds=(0.0, 1.0),
+    cite="zhou2022feature",
+    version=1,
+)
+RECALL_SELECTED = Metric(
+    name="recall_selected",
+    function=recall_selected,
+    reads=("truth", "x"),
+    better="higher",
+    bounds=(0.0, 1.0),
+    cite="zhou2022feature",
+    version=1,
+)
