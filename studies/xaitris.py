@@ -29,12 +29,9 @@ def main() -> None:
     table, words = forsooth.reproduce("xaitris/few-samples", out=folder / "artefacts", progress=Lines())
     table.to_csv(folder / "few-samples.csv", index=False)
     print(words)
-    for preset in ("released", "paper"):
-        table, words = forsooth.reproduce(
-            "xaitris/table-b2", only={"preset": preset}, workers=2, out=folder / "artefacts", progress=Lines()
-        )
-        table.to_csv(folder / f"table-b2-{preset}.csv", index=False)
-        print(words)
+    table, words = forsooth.reproduce("xaitris/table-b2", workers=2, out=folder / "artefacts", progress=Lines())
+    table.to_csv(folder / "table-b2.csv", index=False)
+    print(words)
 
 
 if __name__ == "__main__":

@@ -7,11 +7,13 @@ import torch
 from attributions import nets
 from torch import Tensor, nn
 
-from forsooth.attributions import METHODS
+from forsooth.attributions import METHODS as CATALOGUE
+from forsooth.attributions.intrinsic import INTRINSIC
 from forsooth.attributions.nulls import NULLS
 from forsooth.records import Method
 from forsooth.seeds import generator
 
+METHODS = tuple(method for method in CATALOGUE if method not in INTRINSIC)  # those need a model that tells them
 TARGET = torch.tensor([0, 1, 1, 0])
 CNN = nets.drawn(nets.cnn())
 MLP = nets.drawn(nn.Sequential(nn.Flatten(), *nets.mlp(64, 2)))

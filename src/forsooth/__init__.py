@@ -4,7 +4,10 @@ import importlib
 from typing import Any
 
 __version__ = "0.1.0"
-__all__ = ["BiasResult", "Dataset", "Method", "Metric", "Run", "UsageError", "bias", "reproduce", "run"]
+__all__ = [
+    *("BiasResult", "Dataset", "DryRun", "IndependenceResult", "Method", "Metric", "Run", "UsageError"),
+    *("bias", "dryrun", "independence", "reproduce", "run"),
+]
 
 _HOMES = {
     "Dataset": "forsooth.records",
@@ -12,8 +15,12 @@ _HOMES = {
     "Metric": "forsooth.records",
     "UsageError": "forsooth.records",
     "BiasResult": "forsooth.doors",
+    "DryRun": "forsooth.doors.dryrun_table",
+    "IndependenceResult": "forsooth.doors.independence_words",
     "Run": "forsooth.runs",
     "bias": "forsooth.api",
+    "dryrun": "forsooth.api",
+    "independence": "forsooth.api",
     "reproduce": "forsooth.api",
     "run": "forsooth.api",
 }

@@ -13,8 +13,12 @@ import torch
 
 from forsooth import names, plugins, report, store
 from forsooth.attributions import METHODS
-from forsooth.doors import Asked, BiasResult
+from forsooth.doors import Asked, BiasResult, training
 from forsooth.doors import bias as bias_door
+from forsooth.doors import dryrun as dry
+from forsooth.doors import independence as independence_door
+from forsooth.doors.dryrun_table import DryRun
+from forsooth.doors.independence_words import IndependenceResult, Wanted
 from forsooth.engine import Progress, execute
 from forsooth.progress import Silent
 from forsooth.records import Choice, Method, Plan, Suite, UsageError
@@ -152,6 +156,98 @@ def bias(
     asked = Asked(model, inputs, target, players, permutations, baseline, data, output, channels, device, seed)
     folder = None if out is None else Path(out)
     return bias_door.bias(asked, tuple(methods), out=folder, workers=workers, progress=progress)
+
+
+def dryrun(
+    data: str | Path,
+    *,
+    train: str | Callable[..., Any] | None = None,
+    methods: Iterable[str | Method | Callable[..., torch.Tensor]] = (),
+    artefacts: Iterable[str] = (),
+    size: int = 64,
+    images: int | None = 2_000,
+    visibility: int = 3,
+    samples: int = 50,
+    device: str = "auto",
+    workers: int = 1,
+    out: str | Path | None = None,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> DryRun:
+    """Would the planned methods show an artefact in your images? Plants it, trains a model that must use it, and asks.
+
+    data        folder of class folders, or a zip of it; nothing is written there
+    train       function(dataset) -> torch module that gives two logits for x (n, 3, size, size) in [0, 1], or its
+                `package.module:name`; None: a small residual network. The dataset has x, y and the splits train, val
+                and test
+    methods     as in `run`; none: eight common ones. Maps that ignore the model and the oracle are always asked, too
+    artefacts   blur, brightness, hue, noise, watermark; none: all of them
+    size        side to which the images are resized, px
+    images      so many are read at most; None: all
+    visibility  of the artefacts, 0 (least) to 4
+    samples     test images with the artefact that are explained, and as many without
+    out         folder of the run; the same call goes on where it stopped
+    workers     processes; every number is the same whatever their count
+    """
+    begun = time.monotonic()
+    asked = dry.Asked(
+        data=str(data),
+        train=None if train is None else training.path_of(train),
+        methods=tuple(method_path(m) for m in methods) or dry.PLANNED,
+        artefacts=dry.artefact_names(artefacts),
+        size=size,
+        images=images,
+        visibility=visibility,
+        samples=samples,
+        device=_device(device),
+        seed=seed,
+    )
+    folder = dry.outside(Path(out) if out is not None else Path("forsooth-runs") / "dryrun", asked.data)
+    plan, folder = dry.plan(asked), _run_folder(folder)
+    cells = store.Store(folder / "store")
+    execute(plan.tasks, cells, workers=workers, progress=progress or Silent())
+    answer = dry.answer(asked, plan, cells, folder)
+    started = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+    times = {"started": started, "seconds": round(time.monotonic() - begun, 1)}
+    assemble(folder, plan, cells, {**dry.about(asked, answer), **times})
+    answer.report()
+    return answer
+
+
+def independence(
+    model: Any,
+    inputs: Any,
+    *,
+    target: Any = None,
+    methods: Iterable[str | Method | Callable[..., torch.Tensor]] = (),
+    patch: Any = "grid:4",
+    bounds: tuple[float, float] | None = None,
+    layer: str | None = None,
+    threshold: float = 0.1,
+    seed: int = 0,
+    device: str = "auto",
+    out: str | Path | None = None,
+    progress: Progress | None = None,
+) -> IndependenceResult:
+    """How often would each method point at a patch of your inputs that your model does not react to at all?
+
+    model      a torch module, or `package.module:name` of one or of a function that builds it; gradients are needed
+    inputs     (n, *shape): an array, a tensor, or a .npy, .npz or .safetensors file
+    target     None: the predicted class; a class; one for each input
+    methods    names of the catalogue, `package.module:name`, functions(model, x, target) -> tensor like x; none:
+               common ones. Random and constant maps are always asked, too
+    patch      grid:N (a cell of an N × N grid, drawn for each input), size:S (a square of S pixels a side), or a mask
+               (*spatial) or (n, *spatial)
+    bounds     least and largest value of an input; None: those of the inputs
+    layer      what Grad-CAM reads; None: the last convolution
+    threshold  change of the saliency of the patch's place from which it draws attention
+    out        folder for independence.csv and independence.md
+    """
+    if isinstance(model, str) or device != "auto":
+        device = _device(device)
+    wanted = Wanted(model, inputs, target, patch, bounds, layer, threshold, device, seed)
+    folder = None if out is None else Path(out)
+    return independence_door.independence(wanted, tuple(methods), out=folder, progress=progress)
 
 
 def method_path(method: str | Method | Callable[..., torch.Tensor]) -> str:

@@ -202,6 +202,81 @@ def bias(
         out.print(f"All rows: {(folder / 'bias.csv').resolve()}", highlight=False, soft_wrap=True)
 
 
+@app.command()
+def dryrun(
+    data: Annotated[Path, typer.Option(help="folder of class folders of images, or a zip; nothing is written there")],
+    train: Annotated[str | None, typer.Option(help="package.module:function(dataset) -> torch module")] = None,
+    methods: Methods = "",
+    artefacts: Annotated[str, typer.Option(help="blur, brightness, hue, noise, watermark; default: all")] = "",
+    size: Annotated[int, typer.Option(help="side of the images, px")] = 64,
+    images: Annotated[int, typer.Option(help="images that are read at most; 0 takes all")] = 2_000,
+    visibility: Annotated[int, typer.Option(help="of the artefacts, 0 (least) to 4")] = 3,
+    samples: Annotated[int, typer.Option(help="test images explained with the artefact, and without")] = 50,
+    device: Device = "auto",
+    workers: Workers = 0,
+    folder: Out = None,
+    seed: Annotated[int, typer.Option(help="one integer; same seed, same numbers")] = 0,
+    quiet: Quiet = False,
+) -> None:
+    """Would your methods show an artefact in your own images? Plant it, train, explain, and see."""
+    made = api.dryrun(
+        data,
+        train=train,
+        methods=[name for name in methods.split(",") if name],
+        artefacts=[name for name in artefacts.split(",") if name],
+        size=size,
+        images=images or None,
+        visibility=visibility,
+        samples=samples,
+        device=device,
+        workers=_workers(workers),
+        out=folder,
+        seed=seed,
+        progress=_progress(quiet),
+    )
+    out.print(_plain(made.shown(), "Share of the attribution on the artefact"))
+    out.print(made.words, highlight=False, markup=False, soft_wrap=True)
+    _open(made.folder / "report.html")
+
+
+@app.command()
+def independence(
+    model: Annotated[str, typer.Option(help="package.module:name of your torch module, or of a function building it")],
+    inputs: Annotated[Path, typer.Option(help="inputs (n, *shape): .npy, .npz or .safetensors")],
+    target: Annotated[
+        str | None, typer.Option(help="a class or a file of classes; default: the predicted ones")
+    ] = None,
+    methods: Methods = "",
+    patch: Annotated[str, typer.Option(help="grid:N, size:S (pixels a side) or a file with a mask")] = "grid:4",
+    bounds: Annotated[str, typer.Option(help="least and largest input value, e.g. 0,1; default: of the inputs")] = "",
+    layer: Annotated[str | None, typer.Option(help="what Grad-CAM reads; default: the last convolution")] = None,
+    threshold: Annotated[float, typer.Option(help="change of saliency that draws attention")] = 0.1,
+    device: Device = "auto",
+    folder: Out = None,
+    seed: Annotated[int, typer.Option(help="one integer; same seed, same numbers")] = 0,
+    quiet: Quiet = False,
+) -> None:
+    """Would explanations of your own model point at patches that have no function?"""
+    made = api.independence(
+        model,
+        inputs,
+        target=target,
+        methods=[name for name in methods.split(",") if name],
+        patch=patch,
+        bounds=_ends(bounds),
+        layer=layer,
+        threshold=threshold,
+        seed=seed,
+        device=device,
+        out=folder,
+        progress=_progress(quiet),
+    )
+    out.print(_plain(made.shown(), "attention to functionless patches, least first"))
+    out.print(made.words, highlight=False, markup=False, soft_wrap=True)
+    if folder is not None:
+        out.print(f"All rows: {(folder / 'independence.csv').resolve()}", highlight=False, soft_wrap=True)
+
+
 def main() -> None:
     """Errors of the user's making are one clear line and exit code 2."""
     try:
@@ -222,6 +297,17 @@ def _pairs(words: list[str] | None, option: str) -> dict[str, str]:
             raise UsageError(f"`--{option}` must be key=value, got {word!r}")
         pairs[name] = value
     return pairs
+
+
+def _ends(words: str) -> tuple[float, float] | None:
+    """Two numbers in order, from "0,1"; nothing from nothing."""
+    if not words:
+        return None
+    try:
+        low, high = map(float, words.split(","))
+    except ValueError as error:
+        raise UsageError(f"`--bounds` must be two numbers with a comma between them, got {words!r}") from error
+    return low, high
 
 
 def _workers(workers: int) -> int:

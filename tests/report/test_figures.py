@@ -24,7 +24,22 @@ EXPECTED = {
     "globals": ["globals_LLR", "globals_MLP", "globals_CNN"],
     "accuracy_by_alpha": ["accuracy_by_alpha"],
     "strategies": ["strategies"],
-    **dict.fromkeys(("bias_curves", "planted_curves", "planted_gate"), []),  # this run has no data for them
+    **{
+        name: []
+        for name in (
+            "bias_curves",
+            "planted_curves",
+            "planted_gate",
+            "articles_shares",
+            "articles_selection",
+            "articles_attention",
+            "articles_text",
+            "bam_verification",
+            "bam_contrasts",
+            "bam_series",
+            "bam_patches",
+        )
+    },  # this run has no data for them
 }
 
 

@@ -6,7 +6,9 @@ from forsooth.attributions.cam import CAM
 from forsooth.attributions.differences import DIFFERENCES
 from forsooth.attributions.gradients import GRADIENTS
 from forsooth.attributions.guided import GUIDED
+from forsooth.attributions.intrinsic import INTRINSIC
 from forsooth.attributions.nulls import NULLS
+from forsooth.attributions.occlusion import OCCLUSION
 from forsooth.attributions.paths import PATHS
 from forsooth.attributions.patterns import PATTERNS
 from forsooth.attributions.permutation import PERMUTATION
@@ -32,5 +34,7 @@ METHODS: tuple[Method, ...] = (
     *SURROGATES,
     *SUPERPIXELS,
     *PERMUTATION,
+    *OCCLUSION,
+    *INTRINSIC,
     *NULLS,
 )

@@ -4,7 +4,19 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from forsooth.datasets import audited, cifar, labelled, leaves, pasted, planted, tables, tabular, tetromino, voc
+from forsooth.datasets import (
+    articles,
+    audited,
+    cifar,
+    labelled,
+    leaves,
+    pasted,
+    planted,
+    tables,
+    tabular,
+    tetromino,
+    voc,
+)
 
 
 @dataclass(frozen=True)
@@ -100,6 +112,13 @@ DATASETS = (
         name="labelled_images",
         function=labelled.images,
         description="Colour images of the user from class folders, a zip or an index.csv.",
+        cite="zhou2022feature",
+        version=1,
+    ),
+    Source(
+        name="articles",
+        function=articles.articles,
+        description="Documents with labels drawn anew that only the articles a and the tell, all or those of a half.",
         cite="zhou2022feature",
         version=1,
     ),

@@ -1,6 +1,8 @@
 """Networks to be explained: what they are, how they are trained, and when they are good enough."""
 
+from forsooth.models.attention import ATTENTION
 from forsooth.models.lenet import LENET, MLP5
+from forsooth.models.rationale import REINFORCE, RELAXED
 from forsooth.models.residual import RESNET34, RESNET50, RESNET101
 from forsooth.models.resnet import RESIDUAL_SMALL, RESNET20, RESNET32, RESNET44, RESNET56
 from forsooth.models.small import CNN, LLR, MLP
@@ -23,4 +25,7 @@ MODELS = (
     ALEXNET,
     VGG16,
     VGG19,
+    ATTENTION,
+    REINFORCE,
+    RELAXED,
 )

@@ -1,13 +1,30 @@
 """The suites, one per protocol of the papers, and the published tables that can be made again."""
 
 from forsooth.records import Artefact, Suite
-from forsooth.suites import audit, bias, bias_figures, bias_tables, planted, planted_figures, tables, xaitris
+from forsooth.suites import (
+    articles,
+    articles_rationales,
+    articles_tables,
+    audit,
+    bam,
+    bam_figures,
+    bias,
+    bias_figures,
+    bias_tables,
+    planted,
+    planted_figures,
+    tables,
+    xaitris,
+)
 
-SUITES: tuple[Suite, ...] = (xaitris.SUITE, bias.SUITE, planted.SUITE)
+SUITES: tuple[Suite, ...] = (xaitris.SUITE, bias.SUITE, planted.SUITE, articles.SUITE, bam.SUITE)
 ARTEFACTS: tuple[Artefact, ...] = (
     *tables.ARTEFACTS,
     *bias_tables.ARTEFACTS,
     *bias_figures.ARTEFACTS,
     *audit.ARTEFACTS,
     *planted_figures.ARTEFACTS,
+    *bam_figures.ARTEFACTS,
+    *articles_tables.ARTEFACTS,
+    *articles_rationales.ARTEFACTS,
 )

@@ -4,6 +4,7 @@ No picture is stored: a task makes its data again from their recipe, and scores 
 """
 
 import dataclasses
+import itertools
 from collections.abc import Mapping
 from typing import Any
 
@@ -42,14 +43,7 @@ def train_network(
     dataset = plots.data(plot)
     given = dataclasses.replace(dataset, x=(dataset.x - _column(MEAN)) / _column(SPREAD))
     trained = train.fit(lambda: untrained(net, dataset), given, Recipe(**recipe), seed=seed, device=device)
-    test, p_star = len(dataset.splits["test"]), dataset.facts["p_star"]
-    chance = luck(trained.test_accuracy, test, p_star)
-    reason = why_not(trained.test_accuracy, chance, p_star=p_star, gate=gate)
-    found = {"p_star": p_star, "luck": chance, "er": dataset.facts["er"], "metric": "accuracy", "method": ""}
-    row = {
-        **{**about, **found, "suite": "planted", "dataset": dataset.facts["base"], "model": net, "sample": -1},
-        **{"value": trained.test_accuracy, "status": "below gate" if reason else "ok", "message": reason},
-    }
+    row = verified(dataset, trained.test_accuracy, gate, {**about, "model": net})
     final = trained.module.state_dict()
     kept = [c for c in trained.checkpoints if keep and not all(torch.equal(c.state[k], v) for k, v in final.items())]
     states = [c.state for c in kept] + [final]
@@ -57,7 +51,7 @@ def train_network(
     epochs = [*(c.epoch for c in kept), trained.epochs]
     told = [{"epoch": epoch, "accuracy": value} for epoch, value in zip(epochs, right, strict=True)]
     facts = {
-        "passed": not reason,
+        "passed": row["status"] == "ok",
         "net": net,
         "states": told,
         "attempts": list(trained.attempts),
@@ -65,6 +59,18 @@ def train_network(
     }
     tensors = {f"{k}.{name}": value for k, state in enumerate(states) for name, value in state.items()}
     return Cell(rows=(row,), tensors=tensors, facts=facts)
+
+
+def verified(dataset: Dataset, found: float, gate: Mapping[str, float], about: Mapping[str, Any]) -> dict[str, Any]:
+    """The row of a training whose test accuracy is `found`; its status says whether the model uses the artefact."""
+    p_star = dataset.facts["p_star"]
+    chance = luck(found, len(dataset.splits["test"]), p_star)
+    reason = why_not(found, chance, p_star=p_star, gate=gate)
+    told = {"value": found, "status": "below gate" if reason else "ok", "message": reason}
+    return {
+        **{**about, "suite": "planted", "dataset": dataset.facts["base"], "sample": -1, **told},
+        **{"p_star": p_star, "luck": chance, "er": dataset.facts["er"], "metric": "accuracy", "method": ""},
+    }
 
 
 def why_not(found: float, chance: float, *, p_star: float, gate: Mapping[str, float]) -> str:
@@ -84,9 +90,9 @@ def show(*, plot: dict[str, Any], about: dict[str, Any]) -> Cell:
     dataset, tensors, pictures = plots.data(plot), {}, []
     assert dataset.truth is not None
     for presence, rows in plots.chosen(dataset, plot, samples=1).items():
-        for kind, picture in (("input", dataset.x[rows[0]]), ("truth", dataset.truth[rows[0]])):
+        for row, (kind, of) in itertools.product(rows, (("input", dataset.x), ("truth", dataset.truth))):
             name = f"{kind} {presence}"
-            tensors[name] = picture.half()
+            tensors[name] = of[row].half()
             here = {**about, "model": "none", "method": "", "label": label(presence), "kind": kind}
             pictures.append({**here, "tensor": name})
     return Cell(tensors=tensors, facts={"pictures": pictures})
@@ -112,7 +118,7 @@ def explain_network(
     if not (passed[index] if index >= 0 else any(passed)):
         who = "below gate" if index >= 0 else "no sample"
         told = {"status": who, "message": "the network is below its gate: not explained"}
-        return Cell(rows=tuple(_unsaid(groups, ask, {**shared, **told}, whole=True)))
+        return Cell(rows=tuple(unsaid(groups, ask, {**shared, **told}, whole=True)))
     states = trained[index].facts["states"] if index >= 0 else [{"epoch": -1, "accuracy": None}]
     rows: list[dict[str, Any]] = []
     maps, failed = None, False
@@ -122,10 +128,10 @@ def explain_network(
         maps, failed = made.tensors.get("maps"), failed or bool(made.facts.get("failed"))
         here = {**shared, "epoch": states[k]["epoch"], "accuracy": states[k]["accuracy"]}
         if maps is None:
-            rows += _unsaid(groups, ask, {**here, **{n: made.facts[n] for n in ("status", "message")}}, whole=False)
+            rows += unsaid(groups, ask, {**here, **{n: made.facts[n] for n in ("status", "message")}}, whole=False)
         else:
             rows += judged(made.tensors, dataset, plot, groups, ask, here)
-    tensors, pictures = _pictures(maps, groups, {**about, "method": ask["method"]}) if ask["show"] else ({}, [])
+    tensors, pictures = map_pictures(maps, groups, {**about, "method": ask["method"]}) if ask["show"] else ({}, [])
     facts = {"pictures": pictures} if pictures else {}
     return Cell(rows=tuple(rows), tensors=tensors, facts={**facts, "failed": True} if failed else facts)
 
@@ -135,21 +141,25 @@ def asked(
 ) -> explain.Question:
     """The question on state k of a network (None: there is none), for the class that it predicts."""
     dataset, device = plots.data(plot), ask["device"]
+    if cell is None:
+        return question(None, None, dataset, groups, ask)
+    state = {name.partition(".")[2]: v for name, v in cell.tensors.items() if name.startswith(f"{k}.")}
+    model = wrapped(cell.facts["net"], dataset, state, device=device, output=ask["output"])
+    own = find(cell.facts["net"], MODELS, argument="models").layer
+    return question(model, None if own is None else f"1.{own}", dataset, groups, ask)
+
+
+def question(
+    model: nn.Module | None, layer: str | None, dataset: Dataset, groups: Mapping[str, Tensor], ask: Mapping[str, Any]
+) -> explain.Question:
+    """What a method is asked of a model that takes the images of `dataset` (None: it looks at none)."""
     assert dataset.truth is not None
-    rows = torch.cat(list(groups.values()))
+    device, rows = ask["device"], torch.cat(list(groups.values()))
     x, target = dataset.x[rows].to(device), dataset.y[rows].to(device)
-    model: nn.Module = nn.Identity()
-    layer = None
-    if cell is not None:
-        state = {name.partition(".")[2]: v for name, v in cell.tensors.items() if name.startswith(f"{k}.")}
-        model = wrapped(cell.facts["net"], dataset, state, device=device, output=ask["output"])
-        target = predicted(model, x)
-        own = find(cell.facts["net"], MODELS, argument="models").layer
-        layer = None if own is None else f"1.{own}"
     return explain.Question(
-        model=model,
+        model=nn.Identity() if model is None else model,
         x=x,
-        target=target,
+        target=target if model is None else predicted(model, x),
         background=dataset.x[dataset.splits["test"][:BACKGROUND]].to(device),
         fit=dataset.x[dataset.splits["train"][:FIT]].to(device),
         truth=dataset.truth[rows].to(device),
@@ -188,7 +198,7 @@ def in_part(row: dict[str, Any]) -> dict[str, Any]:
     return row if ranked else {**row, "part": "absence"}
 
 
-def _unsaid(
+def unsaid(
     groups: Mapping[str, Tensor], ask: Mapping[str, Any], shared: dict[str, Any], *, whole: bool
 ) -> list[dict[str, Any]]:
     """Rows without a value: one for each image, or one for all of them."""
@@ -201,7 +211,7 @@ def _unsaid(
     ]
 
 
-def _pictures(
+def map_pictures(
     maps: Tensor | None, groups: Mapping[str, Tensor], about: dict[str, Any]
 ) -> tuple[dict[str, Tensor], list[dict[str, Any]]]:
     """The first map of each presence, its largest value 1, so that half precision can hold it."""

@@ -13,13 +13,14 @@ from torch import Tensor
 
 from forsooth.datasets import folders, labelled
 from forsooth.datasets.leaves import LEAVES, leaves
-from forsooth.datasets.manipulations import Manipulation
+from forsooth.datasets.manipulations import UNIT, Manipulation, draw
 from forsooth.datasets.planted import Border, bordered, carries, non_informative, plant
 from forsooth.records import Dataset, UsageError
 
 ON_F_N = "attr_non_informative"
 PRESENCES = {True: "with", False: "without"}
 PRINTED = {"anchor": "band", "characters": "digits", "colours": "fixed"}  # where the released code does otherwise
+LEGIBLE = 128  # px of a side from which the paper's artefacts are visible enough; smaller images need more
 BIRDS = (  # of the paper, confused most often
     ("brandts_cormorant", "pelagic_cormorant"),
     ("fish_crow", "common_raven"),
@@ -66,6 +67,16 @@ def artefact(drawn: Manipulation, *, strength: float, variant: str) -> dict[str,
     return dataclasses.asdict(dataclasses.replace(drawn, visibility=shown, **changes))
 
 
+def feared(name: str, *, level: int, side: int) -> dict[str, Any]:
+    """An artefact in the region of experiment 5.4, at a level of visibility of 5.3, fit to be seen at this side.
+
+    The paper's watermark is off the middle by half a pixel; here all regions are symmetric.
+    """
+    fixed, shown = draw(name, 4, seed=0), draw(name, 3, seed=0, level=level).visibility
+    drawn = dataclasses.replace(fixed, visibility=shown, right=UNIT - 1 - fixed.left)
+    return artefact(drawn, strength=max(1.0, LEGIBLE / side), variant="printed")
+
+
 def base(about: Mapping[str, Any]) -> Dataset:
     """The images before anything is planted: path (None: dead leaves), digest, classes, per_class, side, seed."""
     return _base(json.dumps(about, sort_keys=True))
@@ -83,16 +94,22 @@ def _base(text: str) -> Dataset:
 def data(plot: Mapping[str, Any]) -> Dataset:
     """What was planted, made again from its recipe; the last two are kept, since tasks come in their order.
 
-    plot  base (see there), pair (two classes; the second gets the artefact), manipulation, r, border, seed
+    plot  base (see there), pair (two classes; the second gets the artefact; None: all images, whatever their class),
+          manipulation, r, border, seed
     """
     return _data(json.dumps(plot, sort_keys=True))
+
+
+def anew(plot: Mapping[str, Any]) -> Dataset:
+    """The same, but kept for nobody: whoever gets it may write into x and y."""
+    return _data.__wrapped__(json.dumps(plot, sort_keys=True))
 
 
 @functools.lru_cache(maxsize=2)
 def _data(text: str) -> Dataset:
     plot = json.loads(text)
     border = Border(**plot["border"]) if plot["border"] else None
-    chosen = pair_of(base(plot["base"]), plot["pair"])
+    chosen = pair_of(base(plot["base"]), plot["pair"]) if plot["pair"] else everyone(base(plot["base"]))
     return plant(chosen, [None, Manipulation(**plot["manipulation"])], r=plot["r"], seed=plot["seed"], border=border)
 
 
@@ -104,6 +121,11 @@ def pair_of(dataset: Dataset, pair: Sequence[str]) -> Dataset:
     splits = {name: place[rows[keep[rows]]] for name, rows in dataset.splits.items()}
     y = (dataset.y[keep] == numbers[1]).long()
     return dataclasses.replace(dataset, x=dataset.x[keep], y=y, splits=splits, facts={**dataset.facts, "pair": pair})
+
+
+def everyone(dataset: Dataset) -> Dataset:
+    """All images, their classes numbered 0 and 1 in turn: for r = 0.5, where old labels tell nothing of the new."""
+    return dataclasses.replace(dataset, y=dataset.y % 2)
 
 
 def chosen(dataset: Dataset, plot: Mapping[str, Any], *, samples: int | None) -> dict[str, Tensor]:
@@ -132,4 +154,10 @@ def said(plot: Mapping[str, Any]) -> list[str]:
         return [f"Images are generated: {facts['n']:,} dead leaves of {len(facts['classes'])} kinds."]
     broken = facts["unreadable"]
     told = f"{sum(facts['counts'].values()):,} images of {len(facts['classes'])} classes, {facts['available']:,} there."
-    return [told] + ([f"{len(broken)} files could not be used: {'; '.join(broken[:5])}."] if broken else [])
+    outside, small = facts["without_class"], facts["enlarged"]
+    return [
+        told,
+        *([f"{len(broken)} files could not be used: {'; '.join(broken[:5])}."] if broken else []),
+        *([f"Images in no class folder, left out: {outside}."] if outside else []),
+        *([f"Images smaller than {facts['side']} px, enlarged: {small}."] if small else []),
+    ]

@@ -1,0 +1,289 @@
+"""Relative importance: an object matters more to one model, or in one input, than in another [yang2019benchmarking]."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal
+
+from forsooth import names, plugins, seeds
+from forsooth.attributions import METHODS, concepts
+from forsooth.engine import make_task
+from forsooth.models import MODELS, recipes
+from forsooth.records import Choice, Metric, Plan, Suite, Task, UsageError
+from forsooth.scores import METRICS, functionless
+from forsooth.suites import contrasts, relative, worlds
+
+# GC, VG, SG, IG, IG-SG, GxI, GB, GGC of the paper; then SmoothGrad's other two, and others that apply
+PUBLISHED = (
+    *("grad_cam", "gradient", "smooth_grad", "integrated_gradients", "integrated_gradients_smooth"),
+    *("gradient_x_input", "guided_backprop", "guided_grad_cam"),
+)
+MORE = (
+    *("smooth_grad_absolute", "smooth_grad_squared", "saliency", "deconvolution", "gradient_shap"),
+    *("deep_lift", "lrp", "lrp_epsilon_1", "deep_taylor"),
+)
+NULLS = ("random", "constant", "sobel", "laplace", "absolute_input")
+RELEASED = tuple(
+    {"smooth_grad": "smooth_grad_squared", "integrated_gradients_smooth": "integrated_gradients_smooth_squared"}.get(
+        m, m
+    )
+    for m in PUBLISHED
+)
+DEAR = ("integrated_gradients_smooth", "integrated_gradients_smooth_squared")  # hundreds of gradients for one map
+SEARCHES = {"ours": functionless.DEFAULT, "printed": functionless.PRINTED, "released": functionless.RELEASED}
+KS = tuple(k / 10 for k in range(1, 11))
+# ResNet-50 from nothing, where the paper fine-tunes ImageNet weights; optimiser and rates are stated nowhere.
+PAPER_RECIPE = replace(recipes.RESIDUAL, gate=0.5)
+QUICK_RECIPE = replace(recipes.PLANTED_QUICK, stop_at=None, checkpoints=None, gate=0.5)
+RECIPES = {"paper": PAPER_RECIPE, "quick": QUICK_RECIPE}
+FACTORS = ("placing", "model")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Everything that decides the numbers.
+
+    ks           commonalities of the common feature, each with a network of its own; 1.0 is what they are set against
+    samples      test images that are explained for MCS and IDR, and as many for IIR; methods of hundreds of gradients
+                 are asked about `few`, as built
+    fine         images for each k, of the class that always has the common feature
+    placings     sizes and places of the objects; as_built is ranked, the others show robustness on `robust` images
+    trials       parts into which the images are divided; the mean of each part is ranked
+    scenes, cutouts  of a class, where they are generated; of the user's scenes at most so many (None: all)
+    train, val, test           images of a pair of classes in X_{o,s}
+    fine_train, fine_val, fine_test  images of a scene class in X^k
+    feature      class of objects that is the common feature; empty: dog or disc
+    pairing      see `datasets.pasted.pairs`
+    weights      folder with a file for each trained network: f_o, f_s, f_0, f_s_0.1 … (.safetensors or .npz)
+    search       for functionless patches: ours, or as printed, or as released
+    percentile, lowest  of the reduction of a map to [0, 1]
+    zero         what IIR is where a place has no attribution before and after
+    sets, examples, level  random sets of TCAV, images in each, and the p that a layer must reach
+    tcav         how concept vectors are found
+    """
+
+    models: tuple[str, ...] = ("resnet50",)
+    methods: tuple[str, ...] = (*PUBLISHED, *MORE, *NULLS)
+    metrics: tuple[str, ...] = ("mcs", "idr", "iir")
+    ks: tuple[float, ...] = KS
+    samples: int = 1000
+    few: int = 100
+    fine: int = 100
+    placings: tuple[str, ...] = ("as_built", "smaller", "larger", "centre", "top_left", "bottom_right")
+    robust: int = 200
+    trials: int = 10
+    side: int = 128
+    scenes: int | None = None
+    cutouts: int = 1000
+    train: int = 900
+    val: int = 50
+    test: int = 50
+    fine_train: int = 900
+    fine_val: int = 50
+    fine_test: int = 100
+    feature: str = ""
+    pairing: Literal["spread", "released"] = "spread"
+    recipe: Literal["quick", "paper"] = "paper"
+    epochs: int | None = None
+    gate: float = 0.5
+    weights: str | None = None
+    search: Literal["ours", "printed", "released"] = "ours"
+    percentile: float = 99.0
+    lowest: Literal["minimum", "zero"] = "zero"
+    zero: Literal["undefined", "failure"] = "undefined"
+    sets: int = 20
+    examples: int = 100
+    level: float = concepts.LEVEL
+    tcav: Literal["ridge", "sgd"] = "ridge"
+
+
+PAPER = Settings()
+RELEASED_SETTINGS = replace(
+    PAPER,
+    methods=(*RELEASED, *NULLS),
+    pairing="released",
+    search="released",
+    lowest="minimum",
+    zero="failure",
+    tcav="sgd",
+    sets=2,
+)
+QUICK = Settings(
+    models=("residual_small",),
+    ks=(0.1, 0.3, 0.6, 1.0),
+    methods=tuple(name for name in (*PUBLISHED, *MORE, *NULLS) if name != "gradient_shap"),
+    samples=60,
+    few=10,
+    fine=30,
+    placings=("as_built", "smaller", "centre"),
+    robust=15,
+    side=48,
+    scenes=300,
+    cutouts=120,
+    train=16,
+    val=2,
+    test=3,
+    fine_train=100,
+    fine_val=20,
+    fine_test=60,
+    recipe="quick",
+    epochs=15,
+    gate=0.5,
+    sets=10,
+    examples=50,
+)
+
+
+def plan(settings: Settings, choice: Choice) -> Plan:
+    """Train f_o, f_s, f_∅ and every f_{s,k}, verify them, find patches, ask TCAV and every method."""
+    names.check_factors(choice.only, FACTORS)
+    check(settings)
+    tasks: list[Task] = []
+    world = worlds.spec(
+        choice.data,
+        side=settings.side,
+        scenes=settings.scenes if choice.data or settings.scenes else settings.cutouts,
+        cutouts=settings.cutouts,
+        feature=settings.feature,
+        seed=seeds.derive(choice.seed, "bam"),
+    )
+    methods = [plugins.method(name, METHODS).name for name in choice.methods or settings.methods]
+    for arch in names.kept(settings.models, choice.only, "model"):
+        names.find(arch, MODELS, argument="models")
+        about = {"suite": "bam", "model": arch, "model_seed": 0, "placing": "as_built"}
+        shared = {"world": world, "sizes": sizes(settings), "about": about}
+        trained = [training_task(net, arch, settings, choice, shared) for net in networks(settings)]
+        patches = patching_task(trained[2], settings, choice, shared)
+        told = make_task(relative.verify, {**shared, "device": choice.device}, trained, name="verify", version=1)
+        tasks += [*trained, told, patches, tcav_task(trained, settings, choice, shared)]
+        tasks.append(make_task(contrasts.show, {**shared, "samples": settings.samples}, name="example", version=1))
+        tasks += [explaining_task(name, [*trained, patches], settings, choice, shared) for name in methods]
+    return Plan(tasks=tuple(tasks), facts=facts(settings))
+
+
+def check(settings: Settings) -> None:
+    """Refuse what cannot be, before any work."""
+    if 1.0 not in settings.ks:
+        raise UsageError(f"`ks` must hold 1.0, which the others are set against, got {settings.ks}")
+    for name in ("samples", "few", "fine", "robust", "trials"):
+        if getattr(settings, name) < 1:
+            raise UsageError(f"`{name}` must be at least 1, got {getattr(settings, name)}")
+    if settings.sets < 2:
+        raise UsageError(f"`sets` must be at least 2, got {settings.sets}")
+    for name in settings.placings:
+        worlds.variant(name)
+    if "as_built" not in settings.placings:
+        raise UsageError(f"`placings` must hold as_built, which is ranked, got {settings.placings}")
+
+
+def sizes(settings: Settings) -> dict[str, Any]:
+    splits = ("train", "val", "test")
+    return {
+        "per_pair": {split: getattr(settings, split) for split in splits},
+        "per_class": {split: getattr(settings, f"fine_{split}") for split in splits},
+        "pairing": settings.pairing,
+    }
+
+
+def networks(settings: Settings) -> list[dict[str, Any]]:
+    """Names, labels and sets of all networks; f_0 is f_∅."""
+    coarse = [("f_o", "object", "os"), ("f_s", "scene", "os"), ("f_0", "scene", "s")]
+    found: list[dict[str, Any]] = [{"name": n, "label": y, "shown": shown, "k": None} for n, y, shown in coarse]
+    return found + [{"name": f"f_s_{k:g}", "label": "scene", "shown": "os", "k": k} for k in settings.ks]
+
+
+def training_task(
+    net: Mapping[str, Any], arch: str, settings: Settings, choice: Choice, shared: Mapping[str, Any]
+) -> Task:
+    known = RECIPES[settings.recipe]
+    recipe = replace(known, gate=settings.gate, restarts=0, epochs=settings.epochs or known.epochs)
+    arguments = {
+        **shared,
+        "net": dict(net),
+        "arch": arch,
+        "recipe": asdict(recipe),
+        "given": relative.weights_of(settings.weights, net["name"]),
+        "seed": seeds.derive(choice.seed, "training", net["name"]),
+        "device": choice.device,
+    }
+    return make_task(relative.train_network, arguments, name=f"train {net['name']}, {arch}", version=1)
+
+
+def patching_task(trained: Task, settings: Settings, choice: Choice, shared: Mapping[str, Any]) -> Task:
+    search = asdict(SEARCHES[settings.search])
+    arguments = {**shared, "search": search, "count": settings.samples, "device": choice.device}
+    return make_task(relative.find_patches, arguments, [trained], name="functionless patches", version=1)
+
+
+def tcav_task(trained: list[Task], settings: Settings, choice: Choice, shared: Mapping[str, Any]) -> Task:
+    known = concepts.RELEASED if settings.tcav == "sgd" else concepts.CLOSED_FORM
+    ask = {
+        "examples": settings.examples,
+        "sets": settings.sets,
+        "count": settings.fine,
+        "level": settings.level,
+        "settings": asdict(known),
+        "seed": seeds.derive(choice.seed, "tcav"),
+        "device": choice.device,
+    }
+    return make_task(relative.ask_tcav, {**shared, "ask": ask}, trained, name="TCAV", version=1)
+
+
+def explaining_task(
+    name: str, needs: list[Task], settings: Settings, choice: Choice, shared: Mapping[str, Any]
+) -> Task:
+    """One task makes the maps and scores them, since maps are not stored."""
+    own, few = ":" in name, settings.few if name in DEAR else settings.samples
+    ask = {
+        "method": name,
+        "version": plugins.method(name, METHODS).version,
+        "code": plugins.fingerprint(plugins.load(name, argument="methods")) if own else "",
+        "samples": min(few, settings.samples),
+        "fine": min(few, settings.fine),
+        "robust": min(few, settings.robust),
+        "placings": ["as_built"] if name in DEAR else names.kept(settings.placings, choice.only, "placing"),
+        "trials": settings.trials,
+        "percentile": settings.percentile,
+        "lowest": settings.lowest,
+        "zero": settings.zero,
+        "metrics": {m.name: m.version for m in chosen_metrics(settings)},
+        "seed": seeds.derive(choice.seed, "method"),
+        "device": choice.device,
+    }
+    return make_task(contrasts.explain_network, {**shared, "ask": ask}, needs, name=f"explain: {name}", version=1)
+
+
+def chosen_metrics(settings: Settings) -> tuple[Metric, ...]:
+    return tuple(names.find(name, METRICS, argument="metrics") for name in settings.metrics)
+
+
+def facts(settings: Settings) -> tuple[str, ...]:
+    said = [
+        "mcs: the object's mean saliency in f_o, which needs it, less that in f_s, which does not. idr: how often the "
+        "object is given less than the part of the scene that it covers. iir: how often a patch that changes no output "
+        "changes the saliency of its place by less than 10 %.",
+        f"A line of the ranking is the mean over one of {settings.trials} trials without common images; single images "
+        "are in the rows of the part samples. Counted are images that both sides classify correctly (X_corr). Maps are "
+        "of the predicted class, their positive part, channel mean, cut at the 99th percentile.",
+        "A constant map has mcs 0 and idr 0 and the best iir: no single score of the three tells whether a method is "
+        "good.",
+        "In the examples y=1 is f_o and y=0 is f_s, on one image; truth is the object.",
+    ]
+    dear = [name for name in settings.methods if name in DEAR]
+    if dear and settings.few < settings.samples:
+        said.append(
+            f"{', '.join(dear)} takes hundreds of gradients for a map and is asked about {settings.few} images."
+        )
+    return tuple(said)
+
+
+SUITE = Suite(
+    name="bam",
+    title="Relative importance",
+    question="An object matters to one model and not to another: which methods see the difference?",
+    presets={"quick": QUICK, "paper": PAPER, "released": RELEASED_SETTINGS},
+    plan=plan,
+    factors=FACTORS,
+    metrics=chosen_metrics,
+    exhibits=("examples", "bam_verification", "bam_contrasts", "bam_series", "bam_patches"),
+    cite="yang2019benchmarking",
+)

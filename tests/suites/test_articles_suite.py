@@ -1,0 +1,358 @@
+"""The articles suite from words to rows at the smallest scale: ends of the scale, batches, odd documents, artefacts."""
+
+import gzip
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from forsooth import api
+from forsooth.attributions import METHODS as CATALOGUE
+from forsooth.datasets.articles import Setting
+from forsooth.datasets.articles import articles as make
+from forsooth.datasets.texts import Documents
+from forsooth.engine import one_thread
+from forsooth.models import attention, rationale
+from forsooth.records import Choice, UsageError
+from forsooth.suites import articles, articles_rationales, articles_tables, reading, weighing
+
+METHODS = (*articles.OWN, "gradient", "gradient_x_input", "integrated_gradients", "occlusion", *articles.NULLS)
+TINY = {
+    **{"sizes": (150, 20, 20), "samples": 4, "gate": 0.0, "gate_reinforce": 0.0, "epochs": 2, "length": 60},
+    **{"rates_article": (), "rates_halves": (0.09,), "kinds": ("Article", "CN")},
+}
+KEY = ["kind", "model", "method", "metric"]
+
+
+@pytest.fixture(autouse=True, scope="module")
+def single():
+    with one_thread():
+        yield
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory) -> api.Run:
+    return api.run(
+        "articles",
+        methods=(*METHODS, "own_methods:raises"),
+        settings=TINY,
+        out=tmp_path_factory.mktemp("articles") / "run",
+    )
+
+
+@pytest.fixture(scope="module")
+def rows(run) -> pd.DataFrame:
+    return run.rows
+
+
+def scored(rows: pd.DataFrame, method: str, metric: str = "attr_words") -> pd.DataFrame:
+    found = rows[rows["method"].eq(method) & rows["metric"].eq(metric) & rows["sample"].ge(0)]
+    assert len(found)
+    return found
+
+
+def test_every_part_and_every_panel_is_there(rows, run):
+    assert set(rows["part"]) == {"training", "scores", "shares", "selection", "optimum"}
+    ranked = rows[rows["part"].eq("scores") & rows["metric"].eq("attr_words") & rows["sample"].ge(0)]
+    assert set(ranked[ranked["model"].ne("none")]["model"]) == {"attention", "rationale_relaxed", "rationale_reinforce"}
+    for (kind, model), own in ranked.groupby(["kind", "model"]):
+        assert own.groupby("method")["sample"].nunique().eq(4).all(), (kind, model)
+    assert (run.folder / "report.html").stat().st_size > 10_000
+    assert set(run.leaderboard()["method"]) == {*METHODS, "own_methods:raises"}
+
+
+def test_the_oracle_scores_one_and_the_constant_map_the_frequency_exactly(rows):
+    assert (scored(rows, "oracle")["value"] == 1).all()
+    assert (scored(rows, "oracle", "attr_words_non_correlating")["value"] == 0).all()
+    for metric in ("attr_words", "attr_words_non_correlating", "attr_words_other"):
+        found = scored(rows, "constant", metric)
+        np.testing.assert_allclose(found["value"], found["frequency"], rtol=1e-12)
+
+
+def test_the_three_shares_sum_to_one(rows):
+    words = rows[rows["metric"].str.startswith("attr_words") & rows["status"].eq("ok")]
+    sums = words.groupby(["kind", "model", "method", "sample"])["value"].sum()
+    np.testing.assert_allclose(sums, 1, rtol=1e-9)
+
+
+def test_article_has_no_non_correlating_words_and_says_so_in_one_row(rows):
+    own = rows[rows["kind"].eq("Article") & rows["metric"].eq("attr_words_non_correlating")]
+    assert set(own["status"]) == {"no sample"} and set(own["sample"]) == {-1}
+    assert own["message"].str.contains("no document has non_correlating words").all()
+
+
+def test_who_cannot_be_asked_is_skipped_with_a_reason(rows):
+    skipped = rows[rows["status"].eq("skipped")]
+    assert set(zip(skipped["method"], skipped["model"], strict=True)) == {
+        ("attention", "rationale_relaxed"),
+        ("attention", "rationale_reinforce"),
+        ("rationale", "attention"),
+    }
+    assert skipped["message"].str.endswith(" has none").all()
+
+
+def test_a_method_that_raises_is_rows_and_the_run_goes_on(rows):
+    own = scored(rows, "own_methods:raises")
+    assert set(own["status"]) == {"error"} and own["value"].isna().all()
+
+
+def test_selections_count_every_test_document_at_every_rate(rows):
+    own = rows[rows["part"].eq("selection") & rows["metric"].eq("recall_selected")]
+    assert set(own[own["kind"].eq("CN")]["rate"]) == {0.05, 0.09} and set(own[own["kind"].eq("Article")]["rate"]) == {
+        0.09
+    }
+    assert own.groupby(["kind", "model", "rate"])["sample"].nunique().eq(20).all()
+    assert (own["hits"] <= own["selected"]).all() and (own["hits"] + own["misled"] <= own["selected"]).all()
+    nothing = own["selected"].eq(0)
+    assert set(own[nothing & own["relevant"].gt(0)]["status"]) <= {"ok"}  # a recall of 0 is a recall
+    wrong = rows[rows["metric"].eq("precision_selected") & rows["selected"].eq(0)]
+    assert set(wrong["status"]) <= {"undefined"} and set(wrong["message"]) <= {"nothing is selected"}
+    some = own[own["relevant"] > 0]
+    np.testing.assert_allclose(
+        some["value"].fillna(0), (some["hits"] / some["relevant"]).where(some["status"].eq("ok"), 0)
+    )
+
+
+def test_no_selection_beats_the_line(rows):
+    best = rows[rows["part"].eq("optimum") & rows["metric"].eq("precision_selected")]
+    wide = best.pivot_table(index=["kind", "rate"], columns="line", values="value")
+    assert (wide["document"] <= wide["dataset"] + 1e-12).all()
+
+
+def test_a_model_below_its_gate_is_a_row_and_is_not_explained(tmp_path):
+    settings = {**TINY, "gate": 1.1, "kinds": ("CN",), "epochs": 1}
+    only = {"model": "attention"}
+    found = api.run("articles", methods=["gradient", "constant"], only=only, settings=settings, out=tmp_path / "r").rows
+    assert set(found[found["metric"].eq("accuracy")]["status"]) == {"below gate"}
+    assert set(found[found["method"].eq("gradient")]["status"]) == {"below gate"}
+    assert set(found[found["method"].eq("constant")]["status"]) == {"no sample"}
+
+
+def test_the_same_training_twice_is_the_same(run):
+    plan = articles.plan(replace(articles.QUICK, **{**TINY, "kinds": ("NC",)}), Choice())
+    for task in plan.tasks:
+        if task.name.startswith("train") and "0.09" not in task.name:
+            one, two = (task.function(**task.arguments) for _ in range(2))
+            assert one.facts == two.facts
+            assert all(torch.equal(value, two.tensors[name]) for name, value in one.tensors.items())
+
+
+ODD = Documents(
+    "odd",
+    (
+        "the cat saw a dog near the house and a tree .",
+        "no such words here , none at all",
+        "the a the a",
+        "the 日本 cat naïve saw a $1 dog near the house $2 .",
+        "the",
+        *("the cat saw a dog in some place " * k for k in range(1, 6)),
+    ),
+    {"documents": 10, "empty": 0, "undecodable_bytes": 0},
+)
+
+
+@pytest.fixture(scope="module")
+def odd():
+    """Documents as they are, an empty one put in; truth and words of each kind."""
+    made = make(Setting("CN", sizes=(6, 2, 2), filtered=False), ODD, seed=0)
+    x = made.dataset.x.clone()
+    x[0] = 0
+    keep = x != 0
+    return replace(
+        made,
+        dataset=replace(made.dataset, x=x, truth=made.dataset.truth & keep),
+        non_correlating=made.non_correlating & keep,
+    )
+
+
+def readers(words: int):
+    torch.manual_seed(0)
+    for build in (attention.attention, rationale.relaxed, rationale.reinforce):
+        model = build(words=words)
+        for parameter in model.parameters():
+            torch.nn.init.normal_(parameter, std=0.5)
+        yield model.eval().requires_grad_(False)
+
+
+def ask(method: str) -> dict:
+    record = next(m for m in CATALOGUE if m.name == method)
+    return {"method": method, "null": record.null, "seed": 3, "device": "cpu"}
+
+
+def weights(model, made, rows, method):
+    own = None if ask(method)["null"] else model
+    return weighing.weights_of_words(own, made, rows, ask(method), fit=torch.arange(6))
+
+
+def can(model, method):
+    return (
+        articles.unable(
+            next(m for m in CATALOGUE if m.name == method),
+            articles.Reader(attention.ATTENTION if hasattr(model, "attend") else rationale.RELAXED, 0, None),
+        )
+        == ""
+    )
+
+
+@pytest.mark.parametrize("method", [*articles.OWN, *articles.POST_HOC, *articles.NULLS])
+def test_a_batch_of_one_is_its_row_in_any_batch(odd, method):
+    """Whatever the lengths of the neighbours; random methods draw by sample or for all alike."""
+    rows = torch.arange(len(odd.dataset.x))
+    rows = rows[reading.lengths_of(odd.dataset.x[rows]) < 30]
+    for model in readers(len(odd.vocabulary)):
+        if not can(model, method):
+            continue
+        together = weights(model, odd, rows, method)["weights"]
+        for k in (0, 3, 6):
+            alone = weights(model, odd, rows[k : k + 1], method)["weights"]
+            torch.testing.assert_close(alone[0], together[k], rtol=1e-4, atol=1e-5)
+
+
+def test_what_models_say_of_themselves(odd):
+    rows = torch.arange(len(odd.dataset.x))
+    tokens = odd.dataset.x[rows]
+    one, two, three = readers(len(odd.vocabulary))
+    found = weights(one, odd, rows, "attention")["weights"]
+    np.testing.assert_allclose(found.sum(1)[1:], 1, rtol=1e-5)
+    assert (found[0] == 0).all() and (found[tokens == 0] == 0).all()
+    torch.testing.assert_close(found.float(), one.attention(tokens), rtol=1e-4, atol=1e-6)
+    for model in (two, three):
+        z = weights(model, odd, rows, "rationale")["weights"]
+        torch.testing.assert_close(z.float(), model.selection(tokens), rtol=1e-4, atol=1e-6)
+
+
+def test_shapley_values_of_words_are_complete(odd):
+    rows = torch.arange(1, 5)
+    model = next(readers(len(odd.vocabulary)))
+    for method in ("shapley_sampling", "kernel_shap"):
+        found = weights(model, odd, rows, method)
+        for k, row in enumerate(rows.tolist()):
+            tokens = odd.dataset.x[row : row + 1]
+            length = int(reading.lengths_of(tokens))
+            logits = model(tokens)[0]
+            empty = model.from_embedded(torch.zeros(1, length, model.embedding.dims)).logits[0]
+            target = int(logits.argmax())
+            assert found["weights"][k].sum().item() == pytest.approx((logits - empty)[target].item(), abs=1e-4)
+        assert (found["gap"] < 1e-3).all()
+
+
+def test_odd_documents_are_rows_with_a_status(odd):
+    rows = torch.arange(len(odd.dataset.x))
+    model = next(readers(len(odd.vocabulary)))
+    metrics = {"attr_words": 1, "attr_words_non_correlating": 1}
+    found = weighing.judged(weights(model, odd, rows, "gradient"), odd, rows, metrics, {"part": "scores"})
+    table = pd.DataFrame(found)
+    own = table[table["metric"].eq("attr_words")].set_index("sample")
+    assert len(own) == len(rows)
+    without = ~odd.dataset.truth.any(1)
+    assert without.sum() >= 2
+    for sample in rows.tolist():
+        line = own.loc[sample]
+        if without[sample]:
+            assert (
+                line["status"] == "no sample" and "no correlating words" in line["message"] and np.isnan(line["value"])
+            )
+        else:
+            assert line["status"] == "ok" and 0 <= line["value"] <= 1
+
+
+def test_a_document_of_ten_thousand_words():
+    long = Documents("long", ("the cat saw a dog . " * 1700, *("the cat saw a dog " * 3,) * 4), ODD.facts)
+    made = make(Setting("NC", sizes=(2, 1, 2), length=10_000), long, seed=0)
+    row = reading.lengths_of(made.dataset.x).argmax()[None]
+    assert reading.lengths_of(made.dataset.x[row]).item() == 10_000
+    one, two, _ = readers(len(made.vocabulary))
+    for model, method in ((one, "attention"), (one, "gradient"), (two, "rationale")):
+        found = weighing.weights_of_words(model, made, row, ask(method), fit=torch.arange(2))
+        assert found["weights"].isfinite().all() and found["told"] == [None]
+
+
+def test_documents_of_the_user_and_what_is_wrong_with_them(tmp_path):
+    settings = {**TINY, "sizes": (40, 5, 5), "kinds": ("CN",), "epochs": 1, "samples": 2}
+    lines = [f"the {word} saw a dog near the house and a {word} ." for word in "abcdefghijklmnopqrstuvwxyz" * 2]
+    path = tmp_path / "mine.tsv.gz"
+    path.write_bytes(
+        gzip.compress(("id\ttext\n" + "\n".join(f"1\t{line}" for line in lines)).encode() + b"\n1\t\xff the\n")
+    )
+    found = api.run("articles", methods=["attention"], settings=settings, data=path, out=tmp_path / "run")
+    assert set(found.rows["dataset"]) == {"mine", "articles"}
+    page = (tmp_path / "run" / "report.html").read_text()
+    assert "1 bytes could not be decoded" in page and "had articles in one half only" in page
+    with pytest.raises(UsageError, match=r"`data` must be a file, but there is none at nowhere\.txt"):
+        api.run("articles", settings=settings, data="nowhere.txt", out=tmp_path / "no")
+    (tmp_path / "one.txt").write_text("the cat saw a dog")
+    with pytest.raises(UsageError, match=r"`data` must hold at least 3 documents .* got 1 of 1 in one"):
+        api.run("articles", settings=settings, data=tmp_path / "one.txt", out=tmp_path / "one")
+    with pytest.raises(UsageError, match=r"`models` must be models of text .* got 'mlp'"):
+        articles.plan(replace(articles.QUICK, models=("mlp",)), Choice())
+
+
+def test_the_paper_preset_is_the_papers_plan():
+    plan = articles.plan(articles.PAPER, Choice())
+    trained = [task for task in plan.tasks if task.name.startswith("train")]
+    assert len(trained) == 3 * 11 + 2 * (5 + 4 + 4)
+    first = trained[0].arguments
+    assert first["plot"]["setting"]["sizes"] == [10_000, 1_000, 1_000] and first["net"]["variant"] == "paper"
+    assert {task.arguments["recipe"]["aim"]["regulariser"] for task in trained if task.arguments["recipe"]["aim"]} == {
+        "paper"
+    }
+    released = articles.plan(articles.RELEASED, Choice()).tasks
+    assert {
+        t.arguments["recipe"]["aim"]["regulariser"] for t in released if "relaxed" in t.name and "train" in t.name
+    } == {"released"}
+
+
+SMALL = {
+    **{name: value for name, value in TINY.items() if name != "kinds"},
+    **{"attention_variant": "small", "rationale_variant": "small", "recipe": "quick", "length": 256},
+}
+
+
+@pytest.mark.parametrize(
+    "name, lines",
+    [("table-1", 8), ("figure-5", 2), ("figure-7", 2), ("figure-14", 6), ("figure-15", 8)],
+)
+def test_artefacts_of_attention(tmp_path_factory, name, lines):
+    out = tmp_path_factory.getbasetemp() / "articles-artefacts"
+    settings = {**SMALL, "samples": None, "trainings": 3 if name == "table-1" else 1}
+    table, words = api.reproduce(f"articles/{name}", settings=settings, out=out)
+    assert len(table) == lines
+    said = ("holds", "does not hold", "cannot be told", "agrees", "differs")
+    verdicts = [line for line in words.splitlines() if any(f": {word}. Ours" in line for word in said)]
+    assert len(verdicts) >= 4
+    if name == "table-1":
+        own = table.groupby("kind")[["attr", "published"]].sum()
+        np.testing.assert_allclose(own, 100, atol=0.2)  # the three kinds of words are all words
+        assert "ratio of variances" in words
+
+
+@pytest.mark.parametrize("name, lines", [("figure-8", 8), ("figure-16", 4), ("figure-17", 4)])
+def test_artefacts_of_rationales(tmp_path_factory, name, lines):
+    out = tmp_path_factory.getbasetemp() / "articles-artefacts"
+    settings = {**SMALL, "rates_halves": (0.09,), "rates_article": ()}
+    settings = settings if name == "figure-8" else {k: v for k, v in settings.items() if not k.startswith("rates")}
+    table, words = api.reproduce(f"articles/{name}", settings=settings, out=out)
+    assert len(table) == (10 if name == "figure-8" else lines)
+    assert words.count("\n") > lines
+
+
+def test_marks_of_a_selection_by_hand():
+    chosen, right, wrong = (torch.tensor(mask, dtype=torch.bool) for mask in ([1, 0, 1, 1], [1, 1, 0, 0], [0, 0, 1, 0]))
+    text = articles_rationales.written(["a", "a", "the", "cat"], chosen, right, wrong)
+    assert text == "[a] _a_ [the!] [cat]"
+
+
+def test_the_line_of_figure_8_by_hand():
+    counts = pd.DataFrame({"hits": [1, 2], "selected": [2, 2], "relevant": [1, 3], "words": [10, 10], "misled": [1, 0]})
+    line = articles_rationales.line_of(("CN", "rationale_relaxed", 0, 0.2), counts, 0.99)
+    assert line["selected"] == 0.2 and line["precision"] == 0.75 and line["recall"] == 0.75 and line["misled"] == 0.25
+    assert line["best_precision_dataset"] == 1 and line["best_precision_document"] == 0.75
+    assert line["precision_low"] == 0.5 and line["precision_high"] == 1  # both documents drawn twice
+
+
+def test_peaks_and_verdicts_by_hand():
+    assert articles_tables.peaks(torch.tensor([1.0, 2.0, 2.0])).tolist() == [False, False, False]
+    wide, narrow = pd.Series([0.0, 1.0] * 10), pd.Series([0.5, 0.51] * 10)
+    assert "holds" in articles_tables.wider(wide, narrow) and "does not hold" in articles_tables.wider(narrow, wide)
