@@ -289,5 +289,5 @@ def test_bad_settings(setting, message):
 
 
 def test_catalogue():
-    (source,) = DATASETS
+    source = next(source for source in DATASETS if source.name == "tetromino")
     assert source.name == "tetromino" and source.function is tetromino and source.cite == "clark2024xaitris"

@@ -22,7 +22,7 @@ from forsooth.suites import bam, bam_claims, bam_figures, contrasts, relative, w
 METHODS = ("gradient", "grad_cam", "random", "constant", "absolute_input", "own_methods:raises")
 TINY = {
     **{"side": 32, "scenes": 60, "cutouts": 40, "train": 4, "val": 1, "test": 2, "epochs": 6, "gate": 0.0},
-    **{"fine_train": 25, "fine_val": 3, "fine_test": 15, "samples": 100, "few": 10, "fine": 15, "robust": 10},
+    **{"fine_train": 25, "fine_val": 3, "fine_test": 15, "samples": 60, "few": 10, "fine": 15, "robust": 10},
     **{"placings": ("as_built", "centre"), "trials": 5, "ks": (0.1, 1.0), "examples": 10, "sets": 3},
 }
 FEW = {**TINY, "train": 1, "test": 1, "epochs": 1, "fine_train": 5, "fine_test": 4, "samples": 6, "scenes": 20}
@@ -53,7 +53,7 @@ def test_every_part_has_its_rows(rows):
     parts = {"training", "verification", "patches", "concepts", "samples", "random", "robustness", "fine", "scores"}
     assert set(rows["part"]) == parts
     samples = of(rows, part="samples", method="gradient")
-    assert samples.groupby("metric").size().to_dict() == {"mcs": 100, "idr": 100, "iir": 100}
+    assert samples.groupby("metric").size().to_dict() == {"mcs": 60, "idr": 60, "iir": 60}
     assert {"ok", "no sample"} == set(samples["status"])
     assert of(rows, part="scores", method="gradient").groupby("metric").size().eq(5).all()
     assert set(of(rows, part="robustness")["placing"]) == {"centre"}
@@ -117,7 +117,7 @@ def test_a_map_that_says_nothing_counts_as_the_worst_in_its_trial():
 def test_patches_leave_the_outputs_and_stay_in_their_mask(run):
     store, task = Store(run.folder / "store"), tasks(TINY)["functionless patches"]
     done = store.read(task.key)
-    seen = worlds.images(task.arguments["world"], task.arguments["sizes"], 1.0, count=100)
+    seen = worlds.images(task.arguments["world"], task.arguments["sizes"], 1.0, count=60)
     outside = ~seen.mask[:, None].expand_as(seen.s)
     assert torch.equal(done.tensors["x"][outside], seen.s[outside])
     assert done.tensors["x"].min() >= 0 and done.tensors["x"].max() <= 1

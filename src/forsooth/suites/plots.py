@@ -5,6 +5,7 @@ import functools
 import itertools
 import json
 import math
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -152,12 +153,12 @@ def said(plot: Mapping[str, Any]) -> list[str]:
     facts = base(plot["base"]).facts
     if facts.get("generated"):
         return [f"Images are generated: {facts['n']:,} dead leaves of {len(facts['classes'])} kinds."]
-    broken = facts["unreadable"]
+    broken = [re.sub(r" <\S+ object at 0x\w+>", "", line) for line in facts["unreadable"]]  # Pillow names an address
     told = f"{sum(facts['counts'].values()):,} images of {len(facts['classes'])} classes, {facts['available']:,} there."
     outside, small = facts["without_class"], facts["enlarged"]
     return [
         told,
-        *([f"{len(broken)} files could not be used: {'; '.join(broken[:5])}."] if broken else []),
+        *([f"Files that could not be used: {len(broken)} ({'; '.join(broken[:5])})."] if broken else []),
         *([f"Images in no class folder, left out: {outside}."] if outside else []),
         *([f"Images smaller than {facts['side']} px, enlarged: {small}."] if small else []),
     ]
