@@ -322,6 +322,10 @@ def _progress(quiet: bool) -> Bar | Lines | Silent:
 
 def _show(made: api.Run) -> None:
     metric = next(iter(report.read(made.folder).run["metrics"]))
+    rows = made.rows
+    if not (rows["part"].eq("scores") & rows["metric"].eq(metric) & rows["status"].eq("ok")).any():
+        out.print("No map was scored: the page says why.", highlight=False)
+        return
     out.print(tables.console(made.leaderboard(metric), title=metric))
 
 

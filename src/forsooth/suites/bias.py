@@ -68,7 +68,7 @@ class Settings:
 
 MORE = ("saliency", "smooth_grad", "deep_lift", "lrp", "gradient_shap", "kernel_shap", "lime", "shapley_sampling")
 QUICK = Settings(
-    models=("mlp5", "mlp", "lenet", "resnet20"),
+    models=("mlp5", "mlp", "lenet"),
     methods=(*PUBLISHED, *MORE, *NULLS, END),
     grid=8,
     permutations=400,
@@ -222,6 +222,11 @@ def facts(settings: Settings, choice: Choice) -> tuple[str, ...]:
         f"played on {settings.output}.",
         "relative_bias is M_bias times the root of the number of players: 1 is what a constant map says of each.",
     ]
+    idle = [name for name in sources.found(choice.data) if not set(sources.played(name).models) & set(settings.models)]
+    if idle:
+        said.append(
+            f"Found and not played: {', '.join(idle)}; its networks are in the preset paper, for an accelerator."
+        )
     if choice.data is None:
         said.append("All data are generated; CIFAR-10, Pascal VOC and tables are read from --data.")
     return tuple(said)
