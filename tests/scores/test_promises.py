@@ -42,7 +42,10 @@ def test_rounding_stays_small_even_where_contributions_cancel(dtype, most):
     assert twice.median() == pytest.approx(1.0, abs=1e-3)
 
 
-@given(st.lists(st.floats(-10, 10), min_size=1, max_size=6), st.floats(-10, 10), st.sampled_from([-2.0, 1e-6, 1e6]))
+plain = st.floats(-10, 10).map(lambda value: round(value, 9))  # numbers below 1e-300 have no scale left to change
+
+
+@given(st.lists(plain, min_size=1, max_size=6), plain, st.sampled_from([-2.0, 1e-6, 1e6]))
 def test_scale_of_the_output_does_not_matter(values, total, factor):
     attribution, promised = torch.tensor([values], dtype=torch.float64), torch.tensor([total], dtype=torch.float64)
     gap = completeness_gap(attribution, promised)
