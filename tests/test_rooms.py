@@ -29,10 +29,25 @@ MAY_IMPORT = {
     "report": {"records", "names", "papers"},
     "suites": FLOOR | ROOMS | {"engine", "store", "plugins", "settings"},
     "doors": FLOOR | {"games", "attributions", "scores", "suites", "report", "engine", "store", "plugins", "progress"},
+    "asked": FLOOR | {"plugins", "store", "attributions"},
+    "terminal": {"progress"},
+    "cli_doors": {"records", "api", "terminal"},
     "runs": {"records", "names", "plugins", "store", "report", "attributions"},
     "api": FLOOR
-    | {"doors", "plugins", "settings", "runs", "store", "engine", "progress", "report", "suites", "attributions"},
-    "cli": FLOOR | ROOMS | {"api", "report", "progress", "suites", "store"},
+    | {
+        "asked",
+        "doors",
+        "plugins",
+        "settings",
+        "runs",
+        "store",
+        "engine",
+        "progress",
+        "report",
+        "suites",
+        "attributions",
+    },
+    "cli": FLOOR | ROOMS | {"api", "cli_doors", "terminal", "report", "progress", "suites", "store"},
 }
 
 

@@ -11,8 +11,8 @@ from typing import Any
 import pandas as pd
 import torch
 
-from forsooth import names, plugins, report, store
-from forsooth.attributions import METHODS
+from forsooth import names, report, store
+from forsooth.asked import admitted, method_path, run_folder, usable_device
 from forsooth.doors import Asked, BiasResult, training
 from forsooth.doors import bias as bias_door
 from forsooth.doors import dryrun as dry
@@ -21,7 +21,7 @@ from forsooth.doors.dryrun_table import DryRun
 from forsooth.doors.independence_words import IndependenceResult, Wanted
 from forsooth.engine import Progress, execute
 from forsooth.progress import Silent
-from forsooth.records import Choice, Method, Plan, Suite, UsageError
+from forsooth.records import Choice, Method, Plan, Suite
 from forsooth.runs import Run, assemble
 from forsooth.settings import configured
 from forsooth.suites import ARTEFACTS, SUITES
@@ -55,11 +55,11 @@ def run(
         methods=tuple(method_path(m) for m in methods),
         only={factor: admitted(value) for factor, value in (only or {}).items()},
         data=None if data is None else str(data),
-        device=_device(device),
+        device=usable_device(device),
         seed=seed,
     )
     plan = record.plan(chosen, choice)
-    folder = _run_folder(Path(out) if out is not None else Path("forsooth-runs") / f"{suite}-{preset}")
+    folder = run_folder(Path(out) if out is not None else Path("forsooth-runs") / f"{suite}-{preset}")
     cells = store.Store(folder / "store")
     execute(plan.tasks, cells, workers=workers, progress=progress or Silent())
     about = {
@@ -101,7 +101,7 @@ def reproduce(
     record = names.find(artefact, ARTEFACTS, argument="artefact")
     folder = store.writable(Path(out) if out is not None else Path("forsooth-runs") / "reproduce", "out")
     kept = {factor: admitted(value) for factor, value in (only or {}).items()}
-    choice = Choice(only=kept, data=None if data is None else str(data), device=_device(device))
+    choice = Choice(only=kept, data=None if data is None else str(data), device=usable_device(device))
     cells = store.Store(folder / "store")
 
     def perform(plan: Plan) -> store.Store:
@@ -152,7 +152,7 @@ def bias(
     workers       processes, where finished work is kept
     """
     if isinstance(model, str) or device != "auto":
-        device = _device(device)
+        device = usable_device(device)
     asked = Asked(model, inputs, target, players, permutations, baseline, data, output, channels, device, seed)
     folder = None if out is None else Path(out)
     return bias_door.bias(asked, tuple(methods), out=folder, workers=workers, progress=progress)
@@ -199,11 +199,11 @@ def dryrun(
         images=images,
         visibility=visibility,
         samples=samples,
-        device=_device(device),
+        device=usable_device(device),
         seed=seed,
     )
     folder = dry.outside(Path(out) if out is not None else Path("forsooth-runs") / "dryrun", asked.data)
-    plan, folder = dry.plan(asked), _run_folder(folder)
+    plan, folder = dry.plan(asked), run_folder(folder)
     cells = store.Store(folder / "store")
     execute(plan.tasks, cells, workers=workers, progress=progress or Silent())
     answer = dry.answer(asked, plan, cells, folder)
@@ -244,51 +244,10 @@ def independence(
     out        folder for independence.csv and independence.md
     """
     if isinstance(model, str) or device != "auto":
-        device = _device(device)
+        device = usable_device(device)
     wanted = Wanted(model, inputs, target, patch, bounds, layer, threshold, device, seed)
     folder = None if out is None else Path(out)
     return independence_door.independence(wanted, tuple(methods), out=folder, progress=progress)
-
-
-def method_path(method: str | Method | Callable[..., torch.Tensor]) -> str:
-    """The name under which a task can find the method again, in this process or another."""
-    if isinstance(method, str):
-        plugins.method(method, METHODS)
-        return method
-    if isinstance(method, Method) and method in METHODS:
-        return method.name
-    thing: Any = method.function if isinstance(method, Method) else method
-    path = f"{thing.__module__}:{thing.__qualname__}"
-    if "<" in path:
-        raise UsageError(f"`methods` must hold functions with a name of their own, got {path}: use def at module level")
-    return path
-
-
-def admitted(value: str | Iterable[str]) -> tuple[str, ...]:
-    values = value.split(",") if isinstance(value, str) else [str(v) for v in value]
-    return tuple(v.strip() for v in values)
-
-
-def _device(device: str) -> str:
-    if device == "auto":
-        return "cuda" if torch.cuda.is_available() else "cpu"
-    if device not in ("cpu", "cuda"):
-        raise names.unknown(device, ("auto", "cpu", "cuda"), argument="device")
-    if device == "cuda" and not torch.cuda.is_available():
-        raise UsageError("`device` must be one that is here, got 'cuda', and torch sees no accelerator")
-    return device
-
-
-def _run_folder(folder: Path) -> Path:
-    """The folder, if it is new, empty or an earlier run: a user's own files are never written over."""
-    if (
-        folder.is_dir()
-        and any(folder.iterdir())
-        and not (folder / "run.json").exists()
-        and not (folder / "store").exists()
-    ):
-        raise UsageError(f"`out` must be new, empty or an earlier run, got {folder}, which holds other files")
-    return store.writable(folder, "out")
 
 
 def _command(suite: Suite, preset: str, choice: Choice, changes: Mapping[str, Any]) -> str:

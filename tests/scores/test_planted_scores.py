@@ -6,8 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from forsooth.records import UsageError
-from forsooth.scores.localisation import precision
-from forsooth.scores.planted import attr_percent, precision_top, recall_top, shapley_range, top_hits
+from forsooth.scores.planted import attr_percent, precision_top, recall_top, shapley_range
 from forsooth.seeds import generator
 
 NAN = float("nan")
@@ -55,14 +54,6 @@ def test_top_k_is_the_mean_over_all_orders(pixels, k):
     hits = mean_over_orders(values, region, k)
     assert precision_top(maps, mask, share=share).item() == pytest.approx(hits / k, abs=1e-12)
     assert recall_top(maps, mask, share=share).item() == pytest.approx(hits / sum(region), abs=1e-12)
-
-
-def test_with_the_size_of_the_region_both_are_precision():
-    maps = torch.randn(20, 6, 7, generator=generator(0)).round(decimals=1)
-    region = torch.rand(20, 6, 7, generator=generator(1)) < 0.3
-    hits, k = top_hits(maps, region)
-    assert torch.equal(k, region.flatten(1).sum(1))
-    torch.testing.assert_close(hits / k, precision(maps, region), rtol=0, atol=1e-15)
 
 
 def test_top_k_of_the_constant_map_and_the_oracle():

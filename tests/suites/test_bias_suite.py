@@ -14,7 +14,7 @@ from forsooth import seeds
 from forsooth.games import game, permutation, pixels
 from forsooth.records import Cell, Choice, UsageError
 from forsooth.scores.bias import m_bias
-from forsooth.suites import anchored, bias, sources
+from forsooth.suites import anchored, anchors, bias, sources
 
 FEW = {"samples": 3, "permutations": 8}
 DATA = Path(__file__).parents[3] / "shared" / "data"
@@ -40,7 +40,7 @@ def rows_of(run: forsooth.Run) -> pd.DataFrame:
 def test_a_run_on_tables_has_a_row_for_every_method_end_and_fraction(tmp_path: Path) -> None:
     run = forsooth.run("bias", only={"dataset": "interactions"}, settings=FEW, out=tmp_path)
     rows = rows_of(run)
-    assert set(rows["metric"]) == set(anchored.METRIC_NAMES)
+    assert set(rows["metric"]) == set(anchors.METRIC_NAMES)
     assert set(rows["end"]) == {"top", "bottom"} and sorted(set(rows["fraction"])) == [0.1, 0.3, 0.5, 0.7, 0.9]
     assert (rows.groupby(["method", "metric", "end", "fraction"])["sample"].nunique() == 3).all()
     exact = rows[rows["method"].eq("shapley") & rows["metric"].eq("m_bias")]["value"]
@@ -141,7 +141,7 @@ def test_fewer_than_ten_players_leave_the_tenth_out() -> None:
         permutations=4,
         generator=seeds.generator(0),
     )
-    rows = anchored.biases(torch.randn(2, 4).double(), anchor, ends=["top"], fractions=[0.1, 0.5], ties="share")
+    rows = anchors.biases(torch.randn(2, 4).double(), anchor, ends=["top"], fractions=[0.1, 0.5], ties="share")
     assert {r["status"] for r in rows if r["fraction"] == 0.1} == {"too few players"}
     assert all("it takes at least 10" in r["message"] for r in rows if r["fraction"] == 0.1)
     assert {r["status"] for r in rows if r["fraction"] == 0.5} == {"ok"}

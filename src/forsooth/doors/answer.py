@@ -16,7 +16,7 @@ from forsooth.records import Cell
 from forsooth.report import bootstrap
 from forsooth.report.bootstrap import Floats
 from forsooth.scores import bias
-from forsooth.suites import anchored
+from forsooth.suites import anchors
 
 END = "shapley"  # the other end of the scale: Shapley values of another seed, or the anchor itself where it is exact
 NULLS = ("constant", "random")
@@ -74,11 +74,11 @@ def judged(
     about: Subject, done: Mapping[Any, Cell], skipped: Mapping[str, str], names: Mapping[str, bool]
 ) -> BiasResult:
     """The answer from the cells of all pieces. `names` says for each method whether it ignores the model."""
-    anchor, _, noise = anchored.joined([cell for (role, _), cell in done.items() if role == "anchor"])
+    anchor, _, noise = anchors.joined([cell for (role, _), cell in done.items() if role == "anchor"])
     noise = [share if bool(own.any()) else float("nan") for share, own in zip(noise, anchor.values, strict=True)]
     again = [cell for (role, _), cell in done.items() if role == END]
     made = {name: done["method", name] for name in names if name not in skipped}
-    made[END] = Cell(tensors={"players": anchored.joined(again)[0].values if again else anchor.values})
+    made[END] = Cell(tensors={"players": anchors.joined(again)[0].values if again else anchor.values})
     maps = {name: cell.tensors["players"] for name, cell in made.items() if "players" in cell.tensors}
     kinds = {name: "null" if null else "method" for name, null in names.items()} | {END: "anchor"}
     silent = {name: (cell.facts["status"], cell.facts["message"]) for name, cell in made.items() if name not in maps}
@@ -102,7 +102,7 @@ def judged(
 def rows_of(name: str, attribution: Tensor, anchor: Estimate) -> list[dict[str, Any]]:
     """Rows of a method that gave maps, attribution (n, players): one per input, end, fraction and metric."""
     fractions = list(bias.FRACTIONS)
-    rows = anchored.biases(attribution, anchor, ends=list(bias.ENDS), fractions=fractions, ties="share")
+    rows = anchors.biases(attribution, anchor, ends=list(bias.ENDS), fractions=fractions, ties="share")
     return [{"method": name, **row} for row in rows]
 
 

@@ -20,8 +20,7 @@ from forsooth.games import players
 from forsooth.games.shapley import Estimate, exact, permutation
 from forsooth.progress import Silent
 from forsooth.records import Cell, Method, Task, UsageError
-from forsooth.scores import convergence
-from forsooth.suites import anchored, explain
+from forsooth.suites import anchored, anchors, explain
 
 __all__ = ["Asked", "BiasResult", "bias"]
 
@@ -191,17 +190,8 @@ def play(about: Subject, role: str, start: int, stop: int) -> Cell:
         error=torch.cat([part.error for part in parts]),
         groups=torch.cat([part.groups for part in parts]),
     )
-    tensors = {
-        "values": whole.values,
-        "error": whole.error,
-        "groups": whole.groups.float(),  # only differences of the groups matter, and they are noise
-        "sizes": whole.sizes,
-        "samples": torch.arange(start, stop),
-        "noise": convergence.noise_share(whole),
-    }
-    return Cell(
-        tensors={name: value.cpu() for name, value in tensors.items()}, facts={"permutations": whole.permutations}
-    )
+    tensors = anchors.packed(whole, torch.arange(start, stop))
+    return Cell(tensors=tensors, facts={"permutations": whole.permutations})
 
 
 def estimate(about: Subject, role: str, start: int, stop: int) -> Estimate:

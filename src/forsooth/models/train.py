@@ -82,7 +82,7 @@ def _fit(
     tried: list[tuple[float, Run]] = []  # accuracy on val, training
     attempts: list[float] = []
     for attempt in range(recipe.restarts + 1):
-        with _own_randomness(seeds.derive(seed, attempt), x.device):
+        with own_randomness(seeds.derive(seed, attempt), x.device):
             run = _train(build, x, y, splits, recipe, seed=seeds.derive(seed, attempt))
             accuracy = _accuracy(run.module, x, y, splits["val"]) if isfinite(run.curve[-1]) else -1.0
             attempts.append(_accuracy(run.module, x, y, splits["test"]))
@@ -132,7 +132,7 @@ def _train(
         module.train()
         order = train[torch.randperm(len(train), generator=shuffle).to(x.device)]
         for rows in _batches(order, recipe.batch, module):
-            given = augmented(x[rows], recipe.augment, generator=changes)
+            given = _laid_out(augmented(x[rows], recipe.augment, generator=changes))
             gradients = torch.autograd.grad(_loss(learn(given), y[rows], recipe), parameters)
             steps += 1
             gradient = torch.cat([g.flatten() for g in gradients])
@@ -164,6 +164,13 @@ def _batches(order: Tensor, size: int, module: nn.Module) -> list[Tensor]:
     return parts
 
 
+def _laid_out(x: Tensor) -> Tensor:
+    """Images (n, channels, h, w) with channels last in memory on an accelerator, whose convolutions want them so."""
+    if x.device.type == "cpu" or x.ndim != 4:
+        return x
+    return x.contiguous(memory_format=torch.channels_last)
+
+
 def _in_bfloat16(forward: Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
     """The same function with its products in bfloat16, whose range needs no scaled loss; logits as precise as x."""
 
@@ -193,7 +200,7 @@ def _predict(forward: Callable[[Tensor], Tensor], x: Tensor, rows: Tensor) -> Te
     """Logits (k, classes) of x[rows], in the mode the network is in."""
     values = VALUES_PER_FORWARD * (1 if x.device.type == "cpu" else ON_ACCELERATORS)
     size = max(1, values // x[0].numel())
-    return chunks.over(lambda part: forward(x[part]), rows, size=size)
+    return chunks.over(lambda part: forward(_laid_out(x[part])), rows, size=size)
 
 
 def _accuracy(module: nn.Module, x: Tensor, y: Tensor, rows: Tensor) -> float:
@@ -217,7 +224,7 @@ def _few_threads(x: Tensor) -> Iterator[None]:
 
 
 @contextmanager
-def _own_randomness(seed: int, device: torch.device) -> Iterator[None]:
+def own_randomness(seed: int, device: torch.device) -> Iterator[None]:
     """Dropout and default initialisers draw from the global generator: lend them a seeded one, then give it back."""
     cuda = [device] if device.type == "cuda" else []
     with torch.random.fork_rng(devices=cuda):
@@ -228,12 +235,17 @@ def _own_randomness(seed: int, device: torch.device) -> Iterator[None]:
         yield
 
 
-def _checked(dataset: Dataset, device: torch.device) -> tuple[Tensor, Tensor]:
-    """x (n, *shape) and y (n,) on the device."""
+def check_splits(dataset: Dataset) -> None:
+    """UsageError unless there is something to train on, to choose by and to judge by."""
     for name in SPLITS:
         if name not in dataset.splits or not len(dataset.splits[name]):
             known = ", ".join(sorted(dataset.splits)) or "none"
             raise UsageError(f"`dataset` must have a split '{name}' with samples, got the splits {known}")
+
+
+def _checked(dataset: Dataset, device: torch.device) -> tuple[Tensor, Tensor]:
+    """x (n, *shape) and y (n,) on the device."""
+    check_splits(dataset)
     if len(dataset.x) != len(dataset.y):
         raise UsageError(f"`dataset.y` must have one label for each of {len(dataset.x)} x, got {len(dataset.y)}")
     broken = int((~dataset.x.isfinite()).sum())

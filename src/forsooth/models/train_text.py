@@ -1,7 +1,6 @@
 """Training of models of text: attention by cross-entropy, rationale models towards a target rate of selection."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import isfinite
 from typing import Literal, NamedTuple
@@ -13,9 +12,9 @@ from torch.nn import functional as F
 from forsooth import chunks, seeds
 from forsooth.models.rationale import Gate, Rationale
 from forsooth.models.recurrent import initialise, lengths_of
+from forsooth.models.train import SPLITS, check_splits, own_randomness
 from forsooth.records import Dataset, UsageError
 
-SPLITS = ("train", "val", "test")
 Regulariser = Literal["paper", "released"]
 
 
@@ -121,7 +120,7 @@ def fit_text(
     judged: list[tuple[float, float]] = []
     for attempt in range(recipe.restarts + 1):
         own = seeds.derive(seed, "text", attempt)
-        with _own_randomness(own, x.device):
+        with own_randomness(own, x.device):
             tried.append(_train(build, x, y, splits, recipe, seed=own))
             judged.append(judge(tried[-1][0], x[splits["test"]], y[splits["test"]]))
         if tried[-1][2]:
@@ -266,24 +265,9 @@ def check(recipe: TextRecipe) -> None:
         raise UsageError(f"`regulariser` must be 'paper' or 'released', got {aim.regulariser!r}")
 
 
-@contextmanager
-def _own_randomness(seed: int, device: torch.device) -> Iterator[None]:
-    """Dropout and default initialisers draw from the global generator: lend them a seeded one, then give it back."""
-    cuda = [device] if device.type == "cuda" else []
-    with torch.random.fork_rng(devices=cuda):
-        torch.random.default_generator.manual_seed(seed)
-        if cuda:
-            with torch.cuda.device(device):
-                torch.cuda.manual_seed(seed)
-        yield
-
-
 def _checked(dataset: Dataset, device: torch.device) -> tuple[Tensor, Tensor]:
     """Tokens x (n, length) and y (n,) on the device."""
-    for name in SPLITS:
-        if name not in dataset.splits or not len(dataset.splits[name]):
-            known = ", ".join(sorted(dataset.splits)) or "none"
-            raise UsageError(f"`dataset` must have a split '{name}' with samples, got the splits {known}")
+    check_splits(dataset)
     if dataset.x.is_floating_point() or dataset.x.ndim != 2:
         raise UsageError(f"`dataset.x` must be token ids (n, length), got {dataset.x.dtype} {tuple(dataset.x.shape)}")
     return dataset.x.to(device), dataset.y.to(device)

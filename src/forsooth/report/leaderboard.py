@@ -8,6 +8,11 @@ from forsooth.report.aggregate import Results, choose, levels
 from forsooth.report.bootstrap import Floats, exceeds, interval, letters, ranks
 from forsooth.report.medians import Medians, medians, where
 
+COLUMNS = (
+    *("method", "score", "low", "high", "q1", "median", "q3", "rank", "rank_low", "rank_high", "group"),
+    *("failed", "gap", "spread", "panels", "of", "wins", "null"),
+)
+
 
 def leaderboard(results: Results, metric: str, by: str | None = None) -> pd.DataFrame:
     """One line per method, best first; with `by`, one leaderboard for each level of that factor, one below the other.
@@ -24,11 +29,14 @@ def leaderboard(results: Results, metric: str, by: str | None = None) -> pd.Data
     wins        panels in which it is better, with an interval that excludes 0, than each null that is no oracle
     null        ignores the model
 
+    Where no map was scored there is no line.
     A method that took part in some of the panels stands below the others, without a group: its rank is the one
     it would have among the others in its own panels.
     """
     table = medians(results, metric)
     gaps = completeness_gaps(results)
+    if table.panels.empty:
+        return pd.DataFrame(columns=COLUMNS if by is None else [by, *COLUMNS])
     if by is None:
         return board(table, gaps=gaps)
     choose("by", by, results.run["factors"])

@@ -78,7 +78,7 @@ def all_medians(results: Results) -> dict[str, Medians]:
 def _weighed(rows: pd.DataFrame, *, factors: list[str], draws: int) -> Iterator[tuple[int, str, Floats, Counts]]:
     """Panel, method, values (k,) and their weights (k, draws) in every draw."""
     shared = [factor for factor in factors if factor != "model"]
-    for _, dataset in rows.groupby(shared) if shared else [((), rows)]:
+    for _, dataset in rows.groupby(shared) if shared else [((), rows)] if len(rows) else ():
         samples = np.unique(dataset["sample"])
         drawn = counts(len(samples), draws=draws, rng=_generator("samples", dataset.iloc[0][shared]))
         for panel, group in dataset.groupby("panel"):

@@ -36,15 +36,34 @@ def precision(attribution: Tensor, truth: Tensor) -> Tensor:
     the released code. Departure: pixels tied at the k-th value share the places that are left, which is the mean over
     all orders of the tied pixels. A constant map scores k / pixels, not an accident of the sort order.
     """
-    size = magnitude(attribution, truth)
-    inside = truth.flatten(1)
-    k = inside.sum(1, keepdim=True)
+    hits, k = top_hits(attribution, truth)
+    return hits / k
+
+
+def top_hits(attribution: Tensor, region: Tensor, *, share: float | None = None) -> tuple[Tensor, Tensor]:
+    """How many of the k pixels with the largest absolute attribution lie in the region.
+
+    attribution  (n, *map) real
+    region       (n, *map) bool
+    share        k as a share of all pixels, at least one pixel; None: k is the size of the region
+    returns      hits (n,) float64, nan where undefined see `magnitude`; k (n,) int
+
+    Pixels tied at the k-th value share the places that are left: the mean over all orders of the tied pixels. Pixels
+    with the value zero are never selected, and leave their places empty.
+    """
+    size, inside = magnitude(attribution, region), region.flatten(1)
+    if share is None:
+        k = inside.sum(1)
+    elif 0 < share <= 1:
+        k = torch.full((len(size),), max(1, round(share * size.shape[1])), device=size.device)
+    else:
+        raise UsageError(f"`share` must lie in (0, 1], got {share}")
     descending = size.sort(dim=1, descending=True).values
-    last = descending.gather(1, (k - 1).clamp(min=0))  # (n, 1), the k-th largest value
+    last = descending.gather(1, (k[:, None] - 1).clamp(min=0))  # (n, 1), the k-th largest value
     above, tied = size > last, (size == last) & (last > 0)
-    places = (k[:, 0] - above.sum(1)).to(torch.float64)
+    places = (k - above.sum(1)).to(size)
     hits = (above & inside).sum(1) + places * (tied & inside).sum(1) / tied.sum(1).clamp(min=1)
-    return (hits / k[:, 0]).masked_fill(last[:, 0].isnan(), torch.nan)
+    return hits.masked_fill(last[:, 0].isnan(), torch.nan), k
 
 
 def ima(attribution: Tensor, truth: Tensor) -> Tensor:

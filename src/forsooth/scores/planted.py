@@ -1,10 +1,9 @@
 """How much of an attribution lies where the planted artefact is [zhou2022feature]."""
 
-import torch
 from torch import Tensor
 
 from forsooth.records import Metric, UsageError
-from forsooth.scores.localisation import ima, magnitude
+from forsooth.scores.localisation import ima, top_hits
 
 SHARE = 0.1  # of the pixels that top-k selects where k is a share; the paper leaves k open
 
@@ -19,32 +18,6 @@ def attr_percent(attribution: Tensor, region: Tensor) -> Tensor:
     [zhou2022feature], section 3; the same number as `ima`. A constant map scores %ER, the share of the region, exactly.
     """
     return ima(attribution, region)
-
-
-def top_hits(attribution: Tensor, region: Tensor, *, share: float | None = None) -> tuple[Tensor, Tensor]:
-    """How many of the k pixels with the largest absolute attribution lie in the region.
-
-    attribution  (n, *map) real
-    region       (n, *map) bool
-    share        k as a share of all pixels, at least one pixel; None: k is the size of the region
-    returns      hits (n,) float64, nan where undefined as in `attr_percent`; k (n,) int
-
-    Pixels tied at the k-th value share the places that are left: the mean over all orders of the tied pixels. Pixels
-    with the value zero are never selected, and leave their places empty.
-    """
-    size, inside = magnitude(attribution, region), region.flatten(1)
-    if share is None:
-        k = inside.sum(1)
-    elif 0 < share <= 1:
-        k = torch.full((len(size),), max(1, round(share * size.shape[1])), device=size.device)
-    else:
-        raise UsageError(f"`share` must lie in (0, 1], got {share}")
-    descending = size.sort(dim=1, descending=True).values
-    last = descending.gather(1, (k[:, None] - 1).clamp(min=0))  # (n, 1), the k-th largest value
-    above, tied = size > last, (size == last) & (last > 0)
-    places = (k - above.sum(1)).to(size)
-    hits = (above & inside).sum(1) + places * (tied & inside).sum(1) / tied.sum(1).clamp(min=1)
-    return hits.masked_fill(last[:, 0].isnan(), torch.nan), k
 
 
 def precision_top(attribution: Tensor, region: Tensor, *, share: float = SHARE) -> Tensor:

@@ -17,8 +17,8 @@ from forsooth.models import MODELS, train, weights
 from forsooth.models.recipes import Recipe
 from forsooth.names import find
 from forsooth.records import Cell, Dataset, UsageError
-from forsooth.scores import bias, convergence
-from forsooth.suites import explain, sources
+from forsooth.scores import convergence
+from forsooth.suites import anchors, explain, sources
 
 BACKGROUND, REFERENCES = 100, 1_000  # training inputs handed to methods, and averaged into the baseline
 # Their channels say the same thing three times, so the paper keeps one of them; the others are sums by their nature.
@@ -88,17 +88,8 @@ def play(
     if not len(chosen):
         return Cell(facts={"status": "no sample"})
     estimate = stage.estimate(chosen, seed=seed)
-    noise = convergence.noise_share(estimate)
     facts = {"status": "ok", "permutations": estimate.permutations, "players": estimate.values.shape[1]}
-    tensors = {
-        "values": estimate.values,
-        "error": estimate.error,
-        "groups": estimate.groups.float(),  # only differences of the groups matter, and they are noise
-        "sizes": estimate.sizes,
-        "samples": chosen,
-        "noise": noise,
-    }
-    return Cell(tensors=tensors, facts=facts)
+    return Cell(tensors=anchors.packed(estimate, chosen), facts=facts)
 
 
 class Stage:
@@ -217,74 +208,30 @@ def judge(
     *cells: Cell, panel: dict[str, Any], method: str, ends: list[str], fractions: list[float], ties: str, played: int
 ) -> Cell:
     """Rows of every end and fraction. The first `played` cells are the anchor, the others what the method says."""
-    anchors, said = list(cells[:played]), cells[played]
+    said = cells[played]
     shared = {**factors(panel), "suite": "bias", "part": "scores", "model_seed": 0, "method": method}
     if "players" not in said.tensors and "values" not in said.tensors:
         told = {"status": said.facts["status"], "message": said.facts.get("message", "")}
         samples = said.tensors["samples"].tolist() if "samples" in said.tensors else [-1]
         none = [
             {**shared, **told, "metric": m, "sample": s, "value": float("nan"), "end": end, "fraction": f}
-            for m in METRIC_NAMES
+            for m in anchors.METRIC_NAMES
             for s in samples
             for end in ends
             for f in fractions
         ]
         return Cell(rows=tuple(none), facts={"failed": True} if said.facts.get("failed") else {})
-    estimate, samples, noise = joined(anchors)
-    attribution = said.tensors["players"] if "players" in said.tensors else joined(list(cells[played:]))[0].values
-    rows = biases(attribution, estimate, ends=ends, fractions=fractions, ties=ties)
+    estimate, samples, noise = anchors.joined(list(cells[:played]))
+    attribution = (
+        said.tensors["players"] if "players" in said.tensors else anchors.joined(list(cells[played:]))[0].values
+    )
+    rows = anchors.biases(attribution, estimate, ends=ends, fractions=fractions, ties=ties)
     warned = convergence.warning(estimate)
     for row in rows:
         place = row["sample"]
         row |= {**shared, "sample": samples[place], "noise": noise[place]}
         row["message"] = row["message"] or warned[place]
     return Cell(rows=tuple(rows))
-
-
-METRIC_NAMES = ("relative_bias", "m_bias", "m_bias_split")
-
-
-def joined(anchors: list[Cell]) -> tuple[Estimate, list[int], list[float]]:
-    """The anchor of all samples from its parts, their numbers in the dataset, and the share of noise."""
-    parts = [cell for cell in anchors if "values" in cell.tensors]
-    values, error, groups, samples, noise = (
-        torch.cat([cell.tensors[name] for cell in parts]) for name in ("values", "error", "groups", "samples", "noise")
-    )
-    estimate = Estimate(values, error, groups.double(), parts[0].tensors["sizes"], parts[0].facts["permutations"])
-    return estimate, samples.tolist(), noise.tolist()
-
-
-def biases(
-    attribution: Tensor, anchor: Estimate, *, ends: list[str], fractions: list[float], ties: str
-) -> list[dict[str, Any]]:
-    """One row per sample, end, fraction and metric. attribution (n, players)."""
-    count, rows = attribution.shape[1], []
-    finite, zero = attribution.isfinite().all(1), (attribution == 0).all(1)
-    state = ["not finite" if not f else "zero map" if z else "ok" for f, z in zip(finite, zero, strict=True)]
-    pairs = [(end, fraction) for end in ends for fraction in fractions]
-    plain, split = (bias.all_biases(attribution, anchor, pairs=pairs, norm=norm, ties=ties) for norm in bias.NORMS)
-    for end, fraction in pairs:
-        own, other = plain[end, fraction], split[end, fraction]
-        found = {
-            "relative_bias": (count**0.5 * own.value, count**0.5 * own.error),
-            "m_bias": (own.value, own.error),
-            "m_bias_split": (other.value, other.error),
-        }
-        for metric, (values, errors) in found.items():
-            for k, (value, error) in enumerate(zip(values.tolist(), errors.tolist(), strict=True)):
-                status, message = _status(state[k], value, bias.too_few(count, fraction))
-                row = {"metric": metric, "sample": k, "value": value, "status": status, "message": message}
-                rows.append({**row, "error": error, "end": end, "fraction": fraction, "players": count})
-    return rows
-
-
-def _status(state: str, value: float, few: str) -> tuple[str, str]:
-    if few:
-        return "too few players", few
-    told = {"not finite": "the map holds nan or infinity", "zero map": "the map is zero everywhere"}
-    if state != "ok":
-        return state, told[state]
-    return ("ok", "") if value == value else ("undefined", "the Shapley values are all zero, or all noise")
 
 
 def untrained(panel: dict[str, Any], dataset: Dataset) -> nn.Module:

@@ -12,7 +12,7 @@ from forsooth.engine import make_task
 from forsooth.models import MODELS
 from forsooth.records import Choice, Method, Metric, Plan, Suite, Task
 from forsooth.scores import METRICS
-from forsooth.suites import anchored, sources
+from forsooth.suites import anchored, anchors, sources
 
 END = "shapley"  # the other end of the scale: Shapley values of another seed, or the same ones where they are exact
 PUBLISHED = (
@@ -213,7 +213,7 @@ def unable(name: str, panel: dict[str, Any]) -> str:
 
 
 def chosen_metrics(settings: Settings) -> tuple[Metric, ...]:
-    return tuple(names.find(name, METRICS, argument="metrics") for name in anchored.METRIC_NAMES)
+    return tuple(names.find(name, METRICS, argument="metrics") for name in anchors.METRIC_NAMES)
 
 
 def facts(settings: Settings, choice: Choice) -> tuple[str, ...]:

@@ -22,7 +22,7 @@ from forsooth.scores import convergence
 from forsooth.scores.masking import order_dependence
 from forsooth.settings import changed
 from forsooth.store import Store
-from forsooth.suites import anchored, bias, sources
+from forsooth.suites import anchored, anchors, bias, sources
 
 Perform = Callable[[Plan], Store]
 CHOOSING = ("gradient", "gradient_x_input", "integrated_gradients", "guided_backprop")  # the maps that choose groups S
@@ -104,7 +104,7 @@ def figure_5(choice: Choice, perform: Perform, changes: Mapping[str, Any]) -> tu
 
 def unstable(*cells: Cell, draws: int, parts: int) -> Cell:
     """Instability of the values, and of the anchor averaged over the groups that the maps choose; means over inputs."""
-    estimates = [anchored.joined(list(cells[k * parts : (k + 1) * parts]))[0] for k in range(draws)]
+    estimates = [anchors.joined(list(cells[k * parts : (k + 1) * parts]))[0] for k in range(draws)]
     alpha = torch.stack([scores.unit(e.values) for e in estimates])  # (draws, n, players)
     found = []
     for end, fraction in scores.PAIRS:
@@ -140,7 +140,7 @@ def proposition_1(choice: Choice, perform: Perform, changes: Mapping[str, Any]) 
 
 
 def ratios(*cells: Cell, parts: int, methods: list[str]) -> Cell:
-    anchor, _, _ = anchored.joined(list(cells[:parts]))
+    anchor, _, _ = anchors.joined(list(cells[:parts]))
     rows = []
     for name, cell in zip(methods, cells[parts:], strict=True):
         for end, fraction in scores.PAIRS:
@@ -176,7 +176,7 @@ def figure_6(choice: Choice, perform: Perform, changes: Mapping[str, Any]) -> tu
 
 def both_biases(*cells: Cell, parts: int, methods: list[str]) -> Cell:
     (anchor, samples, _), (sure, _, _) = (
-        anchored.joined(list(part)) for part in (cells[:parts], cells[parts : 2 * parts])
+        anchors.joined(list(part)) for part in (cells[:parts], cells[parts : 2 * parts])
     )
     rows = []
     for name, cell in zip(methods, cells[2 * parts :], strict=True):

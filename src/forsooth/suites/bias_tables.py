@@ -16,7 +16,7 @@ from forsooth.records import Artefact, Cell, Choice, Plan, Task, UsageError
 from forsooth.scores import bias as scores
 from forsooth.settings import changed
 from forsooth.store import Store
-from forsooth.suites import anchored, bias, sources
+from forsooth.suites import anchors, bias, sources
 
 Perform = Callable[[Plan], Store]
 CIFAR = {3: "lenet", 4: "resnet20", 5: "resnet32", 6: "resnet44", 7: "resnet56"}
@@ -180,8 +180,8 @@ def published_times() -> float:
 
 def rivals(*cells: Cell, parts: int) -> Cell:
     """The exact values judged twice. Cells: sampled anchors, exact ones, what DeepSHAP says."""
-    anchor, _, _ = anchored.joined(list(cells[:parts]))
-    exact, _, _ = anchored.joined(list(cells[parts : 2 * parts]))
+    anchor, _, _ = anchors.joined(list(cells[:parts]))
+    exact, _, _ = anchors.joined(list(cells[parts : 2 * parts]))
     deep = cells[-1].tensors["players"][: len(exact.values)]
     rows = []
     for fraction in scores.FRACTIONS:

@@ -1,0 +1,52 @@
+"""The user's words made fit for a plan: methods by name, factors, a device that is here, a folder that is free."""
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from forsooth import names, plugins, store
+from forsooth.attributions import METHODS
+from forsooth.records import Method, UsageError
+
+
+def method_path(method: str | Method | Callable[..., torch.Tensor]) -> str:
+    """The name under which a task can find the method again, in this process or another."""
+    if isinstance(method, str):
+        plugins.method(method, METHODS)
+        return method
+    if isinstance(method, Method) and method in METHODS:
+        return method.name
+    thing: Any = method.function if isinstance(method, Method) else method
+    path = f"{thing.__module__}:{thing.__qualname__}"
+    if "<" in path:
+        raise UsageError(f"`methods` must hold functions with a name of their own, got {path}: use def at module level")
+    return path
+
+
+def admitted(value: str | Iterable[str]) -> tuple[str, ...]:
+    values = value.split(",") if isinstance(value, str) else [str(v) for v in value]
+    return tuple(v.strip() for v in values)
+
+
+def usable_device(device: str) -> str:
+    if device == "auto":
+        return "cuda" if torch.cuda.is_available() else "cpu"
+    if device not in ("cpu", "cuda"):
+        raise names.unknown(device, ("auto", "cpu", "cuda"), argument="device")
+    if device == "cuda" and not torch.cuda.is_available():
+        raise UsageError("`device` must be one that is here, got 'cuda', and torch sees no accelerator")
+    return device
+
+
+def run_folder(folder: Path) -> Path:
+    """The folder, if it is new, empty or an earlier run: a user's own files are never written over."""
+    if (
+        folder.is_dir()
+        and any(folder.iterdir())
+        and not (folder / "run.json").exists()
+        and not (folder / "store").exists()
+    ):
+        raise UsageError(f"`out` must be new, empty or an earlier run, got {folder}, which holds other files")
+    return store.writable(folder, "out")

@@ -1,0 +1,54 @@
+"""What all commands share: options with their words, where they print, and how progress and tables look."""
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import pandas as pd
+import typer
+from rich.box import SIMPLE
+from rich.console import Console
+from rich.table import Table
+
+from forsooth.progress import Bar, Lines, Silent
+
+out = Console(width=None if sys.stdout.isatty() else 150)  # a pipe has no width to fit
+
+Methods = Annotated[str, typer.Option(help="names separated by commas; package.module:function is your own")]
+Data = Annotated[Path | None, typer.Option(help="folder or zip of real data the suite can use")]
+Device = Annotated[str, typer.Option(help="auto, cpu or cuda")]
+Workers = Annotated[int, typer.Option(help="processes; 0 takes one for each core")]
+Out = Annotated[Path | None, typer.Option("--out", help="folder of the run; the same words go on where it stopped")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="no progress")]
+Seed = Annotated[int, typer.Option(help="one integer; same seed, same numbers")]
+
+
+def listed(words: str) -> list[str]:
+    """Names separated by commas.
+
+    >>> listed("a,b"), listed("")
+    (['a', 'b'], [])
+    """
+    return [name for name in words.split(",") if name]
+
+
+def processes(workers: int) -> int:
+    return workers if workers != 0 else (os.cpu_count() or 1)
+
+
+def progress_of(quiet: bool) -> Bar | Lines | Silent:
+    if quiet:
+        return Silent()
+    return Bar() if sys.stderr.isatty() else Lines()
+
+
+def plain(table: pd.DataFrame, title: str) -> Table:
+    shown = Table(*map(str, table.columns), title=title, box=SIMPLE, pad_edge=False)
+    for line in table.itertuples(index=False):
+        shown.add_row(*map(str, line))
+    return shown
+
+
+def opened(page: Path) -> None:
+    out.print(f"Open the page: {page.resolve()}", highlight=False, soft_wrap=True)
