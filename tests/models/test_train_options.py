@@ -8,7 +8,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from forsooth import seeds
-from forsooth.models import MODELS, vision
+from forsooth.models import MODELS, train, vision
 from forsooth.models.augment import augmented
 from forsooth.models.recipes import Recipe
 from forsooth.models.small import cnn, llr
@@ -77,7 +77,8 @@ class Spy(nn.Module):
         return self.head(self.norm(h).relu())
 
 
-def test_autocast_trains_in_bfloat16_and_judges_in_full_precision():
+def test_autocast_trains_in_bfloat16_and_judges_in_full_precision(monkeypatch):
+    monkeypatch.setattr(train, "HALVED", ("cpu",))
     data = toy()
     half, full = (fit(Spy, data, replace(PLAIN, autocast=switch), seed=0) for switch in (True, False))
     assert {dtype for training, dtype, _ in half.module.calls if training} == {torch.bfloat16}
@@ -89,7 +90,13 @@ def test_autocast_trains_in_bfloat16_and_judges_in_full_precision():
     assert half.val_loss == pytest.approx(full.val_loss, rel=0.05)
 
 
-def test_autocast_where_convolutions_run_as_matrices():
+def test_autocast_is_for_accelerators():
+    half, full = (fit(Spy, toy(), replace(PLAIN, autocast=switch), seed=0) for switch in (True, False))
+    assert half.val_loss == full.val_loss
+
+
+def test_autocast_where_convolutions_run_as_matrices(monkeypatch):
+    monkeypatch.setattr(train, "HALVED", ("cpu",))
     trained = fit(lambda: cnn(size=8), toy(), replace(PLAIN, autocast=True), seed=0)
     assert all(p.isfinite().all() and p.dtype == torch.float32 for p in trained.module.parameters())
 

@@ -16,7 +16,7 @@ from forsooth.datasets.texts import Documents
 from forsooth.engine import one_thread
 from forsooth.models import attention, rationale
 from forsooth.records import Choice, UsageError
-from forsooth.suites import articles, articles_rationales, articles_tables, reading, weighing
+from forsooth.suites import articles, articles_post_hoc, articles_rationales, articles_tables, reading, weighing
 
 METHODS = (*articles.OWN, "gradient", "gradient_x_input", "integrated_gradients", "occlusion", *articles.NULLS)
 TINY = {
@@ -336,6 +336,31 @@ def test_artefacts_of_rationales(tmp_path_factory, name, lines):
     table, words = api.reproduce(f"articles/{name}", settings=settings, out=out)
     assert len(table) == (10 if name == "figure-8" else lines)
     assert words.count("\n") > lines
+
+
+def test_post_hoc_methods_on_the_same_models(tmp_path_factory):
+    out = tmp_path_factory.getbasetemp() / "articles-artefacts"
+    asked = ("attention", "gradient_x_input", "occlusion", "constant", "oracle")
+    settings = {**SMALL, "kinds": ("Article",), "models": ("attention",), "methods": asked, "trainings": 2}
+    table, words = api.reproduce("articles/post-hoc", settings=settings, out=out)
+    found = table.set_index("method")
+    assert list(found.index.sort_values()) == sorted(asked)
+    assert found.loc["oracle", "attr"] == 1 and found.loc["constant", "attr"] == pytest.approx(
+        found.loc["constant", "frequency"], abs=1e-3
+    )
+    assert found.loc["occlusion", "trainings"] == 2 and found.loc["occlusion", "sd_trainings"] >= 0
+    assert "Article, attention. near 1 (interval above 0.9):" in words
+
+
+def test_verdicts_on_post_hoc_methods_by_hand():
+    rows = pd.DataFrame({"sample": [0, 0, 1, 1], "model_seed": [0, 1, 0, 1], "value": [0.9, 1.0, 0.94, 1.0]})
+    line = articles_post_hoc.line_of(("CN", "attention", "lime"), rows.assign(frequency=0.04))
+    assert line["attr"] == pytest.approx(0.96) and line["documents"] == 2  # documents: 0.95 and 0.97
+    assert line["sd_trainings"] == pytest.approx((1 - 0.92) / 2**0.5)
+    sure = {**line, "low": 0.95, "high": 0.97}
+    poor = {**line, "method": "gradient", "attr": 0.05, "low": 0.03, "high": 0.07}
+    (said,) = articles_post_hoc.verdicts(pd.DataFrame([sure, poor]))
+    assert "above 0.9): lime 0.96 [0.95, 0.97]; far" in said and "not above the frequency: gradient 0.05" in said
 
 
 def test_marks_of_a_selection_by_hand():

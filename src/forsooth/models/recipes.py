@@ -18,7 +18,7 @@ class Recipe:
     restarts                new beginnings allowed when a training collapses
     augment                 what is done to the training images of a step: nothing, mirrored, or mirrored and shifted
     weight_decay            times the squared length of the weights over 2, added to the loss, as torch's Adam does
-    autocast                training steps in bfloat16 with weights in full precision, for accelerators; validation
+    autocast                training steps in bfloat16 with weights in full precision, on accelerators alone; validation
                             and the result are in full precision
     stop_at                 stop at the first epoch whose accuracy on `val` reaches it, and keep that state; None: never
     checkpoints             keep the state, beside the best one, whenever the accuracy on `val` exceeds that of the
@@ -67,8 +67,10 @@ RESIDUAL = Recipe(  # ResNet-50, 101
 )
 # ResNet-34 of [zhou2022feature] as its code trains it; the gate there is p* of the data. Departure: the state of the
 # least validation loss is kept where accuracy stays below 0.97, there that of the best accuracy; the learning rate
-# is constant, there it falls after 30 epochs without progress.
-PLANTED = Recipe(learning_rate=0.001, batch=128, epochs=50, gate=0.0, restarts=0, stop_at=0.97, checkpoints=0.05)
+# is constant, there it falls after 30 epochs without progress; on accelerators steps are in bfloat16.
+PLANTED = Recipe(
+    learning_rate=0.001, batch=128, epochs=50, gate=0.0, restarts=0, autocast=True, stop_at=0.97, checkpoints=0.05
+)
 # Ours, for residual_small: small batches, since a small set has few of them.
 PLANTED_QUICK = Recipe(learning_rate=0.003, batch=32, epochs=30, gate=0.0, restarts=0, stop_at=0.98, checkpoints=0.05)
 

@@ -3,6 +3,7 @@
 from forsooth.records import Artefact, Suite
 from forsooth.suites import (
     articles,
+    articles_post_hoc,
     articles_rationales,
     articles_tables,
     audit,
@@ -27,4 +28,5 @@ ARTEFACTS: tuple[Artefact, ...] = (
     *bam_figures.ARTEFACTS,
     *articles_tables.ARTEFACTS,
     *articles_rationales.ARTEFACTS,
+    *articles_post_hoc.ARTEFACTS,
 )

@@ -51,6 +51,7 @@ class Settings:
     gate         least test accuracy of a model that is explained
     luck         largest probability of that accuracy for a model that does not know the artefact
     epochs       of a training at most; None: as in the recipe
+    batch        images of a step; None: as in the recipe. Few images need small ones, or there are few steps
     restarts     new beginnings of a training that stays below the gate
     lime_output  what LIME explains; `output` is for all others
     """
@@ -81,6 +82,7 @@ class Settings:
     gate: float = 0.95
     luck: float = 1e-3
     epochs: int | None = None
+    batch: int | None = None
     restarts: int = 0
     output: Literal["logits", "probabilities"] = "logits"
     lime_output: Literal["logits", "probabilities"] = "probabilities"
@@ -205,7 +207,8 @@ def panel(place: Place, images: dict[str, Any], known: Pairs, settings: Settings
 def training_task(panel: Panel, net: str, settings: Settings, choice: Choice) -> Task:
     """States on the way are kept only where an experiment reads them: they are as large as the network."""
     known = RECIPES[settings.recipe]
-    recipe = replace(known, gate=settings.gate, restarts=settings.restarts, epochs=settings.epochs or known.epochs)
+    recipe = replace(known, epochs=settings.epochs or known.epochs, batch=settings.batch or known.batch)
+    recipe = replace(recipe, gate=settings.gate, restarts=settings.restarts)
     arguments = {
         "plot": panel.plot,
         "net": net,

@@ -1,0 +1,67 @@
+"""What a reader would use instead of attention: every method on the same models. The paper does not ask this."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import pandas as pd
+
+from forsooth.records import Artefact, Choice, Plan, UsageError
+from forsooth.settings import changed
+from forsooth.store import Store
+from forsooth.suites import articles
+from forsooth.suites.articles_tables import FAR, made, on_what
+from forsooth.suites.planted_figures import mean_of
+
+Perform = Callable[[Plan], Store]
+ASKED = replace(articles.PAPER, trainings=3, rates_article=(), rates_halves=(), samples=60)
+NEAR_ONE = 0.9
+GROUP = ["kind", "model", "method"]
+
+
+def post_hoc(choice: Choice, perform: Perform, changes: Mapping[str, Any]) -> tuple[pd.DataFrame, str]:
+    """Attr% on the correlating articles by kind of data, model and method, with intervals over documents."""
+    settings = changed(ASKED, changes)
+    _, _, rows = made(settings, choice, perform)
+    scored = rows[rows["metric"].eq("attr_words") & rows["status"].eq("ok") & rows["method"].ne("")]
+    if scored[scored["model"].ne("none")].empty:
+        raise UsageError("no model passed its gate, so there is nothing to judge")
+    table = pd.DataFrame([line_of(key, own) for key, own in scored.groupby(GROUP, sort=False)])
+    words = [
+        on_what(rows, settings),
+        "Intervals are over documents, each with its mean over trainings.",
+    ]
+    return table.round(4), "\n".join([*words, *verdicts(table)]) + "\n"
+
+
+def line_of(key: tuple[str, ...], rows: pd.DataFrame) -> dict[str, Any]:
+    """One method for the trainings of one model: rows have a value for each document and training."""
+    found = mean_of(rows.groupby("sample")["value"].mean())
+    line = {**dict(zip(GROUP, key, strict=True)), **dict(zip(("attr", "low", "high", "documents"), found, strict=True))}
+    by_training = rows.groupby("model_seed")["value"].mean()
+    line |= {"trainings": len(by_training), "sd_trainings": by_training.std(), "frequency": rows["frequency"].mean()}
+    return line
+
+
+def verdicts(table: pd.DataFrame) -> list[str]:
+    """For every kind of data and model: who is near 1, who is far from it, and who is no better than a constant map."""
+    lines = []
+    for (kind, model), own in table[table["model"].ne("none")].groupby(["kind", "model"], sort=False):
+        parts = []
+        for words, chosen in (
+            (f"near 1 (interval above {NEAR_ONE})", own["low"] > NEAR_ONE),
+            (f"far from 1 (interval below {FAR})", own["high"] < FAR),
+            ("not above the frequency", own["low"] <= own["frequency"]),
+        ):
+            who = [f"{m} {a:.2f} [{lo:.2f}, {hi:.2f}]" for m, a, lo, hi in _lines(own[chosen])]
+            parts.append(f"{words}: {', '.join(who) or 'none'}")
+        lines.append(f"{kind}, {model}. {'; '.join(parts)}.")
+    return lines
+
+
+def _lines(table: pd.DataFrame) -> list[tuple[str, float, float, float]]:
+    chosen = table.sort_values("attr", ascending=False)[["method", "attr", "low", "high"]]
+    return list(chosen.itertuples(index=False, name=None))
+
+
+ARTEFACTS = (Artefact("articles/post-hoc", "Attr% of every method on the same models", post_hoc),)
