@@ -10,7 +10,7 @@ import pytest
 import forsooth
 from forsooth import papers
 from forsooth.records import UsageError
-from forsooth.suites import ARTEFACTS, bias_tables, sources
+from forsooth.suites import ARTEFACTS, audit, bias_tables, sources
 
 TINY = {"samples": 3, "permutations": 20}
 
@@ -89,7 +89,7 @@ def test_orders_of_methods_are_compared_row_by_row() -> None:
             "fraction": 0.1,
             "method": list("abcd") * 2,
             "ours": [1.0, 2.0, 3.0, 4.0, 1.0, 2.0, 3.0, 9.0],
-            "published": [10.0, 20.0, 30.0, 40.0, 4.0, 3.0, 2.0, np.nan],
+            "expected": [10.0, 20.0, 30.0, 40.0, 4.0, 3.0, 2.0, np.nan],
         }
     )
     rho = bias_tables.orders(table).set_index("end")["rho"]
@@ -98,12 +98,23 @@ def test_orders_of_methods_are_compared_row_by_row() -> None:
     )  # a method they did not test is left out
 
 
+def test_published_numbers_are_compared_for_as_many_players() -> None:
+    table = pd.DataFrame({"method": ["gradient", "grad_cam", "random"], "published": [0.01, 0.02, np.nan]})
+    patches = bias_tables.rescaled(table, bias_tables.settings_of(10))  # 224 × 224 pixels there, 16 × 16 patches here
+    np.testing.assert_allclose(patches["expected"], [0.14, 0.02, np.nan])
+    pixels = bias_tables.rescaled(table, bias_tables.settings_of(3))
+    np.testing.assert_allclose(pixels["expected"], table["published"])
+
+
 @pytest.mark.parametrize("name", ["figure-3", "appendix-n"])
 def test_audits_run_on_generated_data(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from forsooth.models import recipes
 
     for recipe in ("LENET", "QUICK_8"):
         monkeypatch.setattr(recipes, recipe, dataclasses.replace(getattr(recipes, recipe), epochs=1))
+    known = sources.played
+    monkeypatch.setattr(audit, "PATTERN_GATE", 0.0)
+    monkeypatch.setattr(sources, "played", lambda name: dataclasses.replace(known(name), gate=0.0))
     few = {"samples": 1 if name == "figure-3" else 2, "permutations": 3}
     only = {"dataset": "leaves"} if name == "figure-3" else {}
     table, _ = forsooth.reproduce(f"bias/{name}", only=only, out=tmp_path, settings=few)
@@ -111,3 +122,11 @@ def test_audits_run_on_generated_data(name: str, tmp_path: Path, monkeypatch: py
     assert set(table["published"]) == ({1.0336} if name == "figure-3" else {0.898})
     if name == "appendix-n":
         assert set(table["dataset"]) == {"leaves", "tetromino"} and table["mean"].le(1).all()
+
+
+def test_a_network_that_has_not_learned_is_not_audited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(audit, "PATTERN_GATE", 1.01)
+    few = {"samples": 1, "permutations": 3}
+    table, words = forsooth.reproduce("bias/appendix-n", only={"dataset": "tetromino"}, out=tmp_path, settings=few)
+    assert table["inputs"].eq(0).all() and table["mean"].isna().all()
+    assert "below its gate of 101 %, so not audited" in words

@@ -32,6 +32,9 @@ from forsooth.suites import sources
 Perform = Callable[[Plan], Store]
 
 
+PATTERN_GATE = 0.9  # the pattern is the label, and loud: who does not see it has not learned anything
+
+
 @dataclass(frozen=True)
 class Settings:
     """What decides an audit.
@@ -62,7 +65,8 @@ def panel_of(name: str, net: str, kind: str, settings: Settings, choice: Choice)
     side = settings.side if name == "voc" else 32
     path = sources.found(choice.data).get(name)
     about = sources.spec(name, path, seed=seeds.derive(choice.seed, "data"), side=side)
-    return {"source": about, "net": net, "kind": kind, "seed": seeds.derive(choice.seed, "audit", kind)}
+    gate = PATTERN_GATE if kind == "pattern" else sources.played(name).gate
+    return {"source": about, "net": net, "kind": kind, "gate": gate, "seed": seeds.derive(choice.seed, "audit", kind)}
 
 
 def data(panel: dict[str, Any]) -> tuple[Dataset, Tensor]:
@@ -124,6 +128,8 @@ def relative_attribution(
     trained: Cell, *, panel: dict[str, Any], samples: int, permutations: int, seed: int, device: str
 ) -> Cell:
     """|A_k| / mean |A| of the irrelevant region k among sixteen, all coalitions played. One row per image."""
+    if trained.facts["accuracy"] < panel["gate"]:
+        return Cell(facts={"accuracy": trained.facts["accuracy"]})  # what it has not learned it cannot use
     dataset, region = data(panel)
     module = loaded(trained, panel, dataset, device)
     chosen = right(module, dataset, dataset.splits["test"], samples, device)
@@ -145,6 +151,8 @@ def share_inside(
 
     The pattern lies anywhere, so each patch of an 8×8 grid is cut along it: no player is half inside.
     """
+    if trained.facts["accuracy"] < panel["gate"]:
+        return Cell(facts={"accuracy": trained.facts["accuracy"]})
     dataset, _ = data(panel)
     module = loaded(trained, panel, dataset, device)
     assert dataset.truth is not None
@@ -180,19 +188,36 @@ def audit(
             "seed": seeds.derive(choice.seed, "audit"),
             "device": choice.device,
         }
-        done[name, net] = make_task(function, given, [trained], name=f"audit {name}, {net}, {kind}", version=1)
+        done[name, net] = make_task(function, given, [trained], name=f"audit {name}, {net}, {kind}", version=2)
         tasks += [trained, done[name, net]]
     store = perform(Plan(tasks=tuple(tasks)))
     lines = []
     for (name, net), task in done.items():
-        values = pd.DataFrame(store.read(task.key).rows)["value"]
-        accuracy = 100 * store.meta(task.key)["facts"]["accuracy"]
-        lines.append({"dataset": name, "model": net, "accuracy": accuracy, "inputs": len(values), **interval(values)})
+        values = pd.Series([row["value"] for row in store.read(task.key).rows], dtype=float)
+        told = {
+            "accuracy": 100 * store.meta(task.key)["facts"]["accuracy"],
+            "gate": 100 * task.arguments["panel"]["gate"],
+        }
+        lines.append({"dataset": name, "model": net, **told, "inputs": len(values), **interval(values)})
     return pd.DataFrame(lines)
 
 
+def below(line: Any) -> str:
+    """Why a network was not audited; empty if it was."""
+    if line.inputs:
+        return ""
+    why = f"below its gate of {line.gate:.0f} %" if line.accuracy < line.gate else "no image with a region got right"
+    return f"{who(line)}: {why}, so not audited."
+
+
+def who(line: Any) -> str:
+    return f"{line.dataset}, {line.model} ({line.accuracy:.0f} % accurate)"
+
+
 def interval(values: pd.Series) -> dict[str, float]:
-    """Mean and 95 % bootstrap interval over images."""
+    """Mean and 95 % bootstrap interval over images; nan of none."""
+    if values.empty:
+        return dict.fromkeys(("mean", "low", "high"), float("nan"))
     drawn = np.random.default_rng(0).choice(values.to_numpy(), (2000, len(values))).mean(1)
     low, high = np.quantile(drawn, [0.025, 0.975])
     return {"mean": values.mean(), "low": float(low), "high": float(high)}
@@ -203,11 +228,10 @@ def figure_3(choice: Choice, perform: Perform, changes: Mapping[str, Any]) -> tu
     table = audit(choice, perform, changes, kind="region", function=relative_attribution)
     table["published"] = published("figure-3")
     lines = [
-        f"{r.dataset}, {r.model} ({r.accuracy:.0f} % accurate): the irrelevant region has {r.mean:.3f} [{r.low:.3f}, "
-        f"{r.high:.3f}] of the mean attribution of a region over {r.inputs} images (published {r.published}). It is "
-        "not "
-        f"0, so {'the published finding holds' if r.low > 0.1 else 'the finding holds weakly'}: pasted regions are "
-        "used."
+        below(r)
+        or f"{who(r)}: the irrelevant region has {r.mean:.3f} [{r.low:.3f}, {r.high:.3f}] of the mean attribution of a "
+        f"region over {r.inputs} images (published {r.published}). It is not 0, so "
+        f"{'the published finding holds' if r.low > 0.1 else 'the finding holds weakly'}: pasted regions are used."
         for r in table.itertuples()
     ]
     return table.round(4), "\n".join(lines) + "\n"
@@ -218,9 +242,9 @@ def appendix_n(choice: Choice, perform: Perform, changes: Mapping[str, Any]) -> 
     table = audit(choice, perform, changes, kind="pattern", function=share_inside)
     table["published"] = published("appendix-n")
     lines = [
-        f"{r.dataset}, {r.model} ({r.accuracy:.0f} % accurate): {r.mean:.3f} [{r.low:.3f}, {r.high:.3f}] of the "
-        "Shapley "
-        f"mass lies inside the pattern over {r.inputs} images (published {r.published}); "
+        below(r)
+        or f"{who(r)}: {r.mean:.3f} [{r.low:.3f}, {r.high:.3f}] of the Shapley mass lies inside the pattern "
+        f"over {r.inputs} images (published {r.published}); "
         f"{'next to nothing' if r.low > 0.98 else 'a part'} of it lies outside."
         for r in table.itertuples()
     ]

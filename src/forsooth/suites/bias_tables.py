@@ -50,8 +50,18 @@ def pixel_bias(
     # a patch and a unit are players of other games; of those on units only Grad-CAM is in the table
     ours = means(rows[rows["player"].eq("input") | rows["method"].eq("grad_cam")])
     published = papers.table(f"bias_table_{number}").rename(columns={"value": "published"})
-    table = ours.merge(published[[*KEY, "published"]], on=KEY, how="left")
+    table = rescaled(ours.merge(published[[*KEY, "published"]], on=KEY, how="left"), settings)
     return rounded(table), verdict(table, f"Table {number}", settings, rows["sample"].nunique(), noise)
+
+
+def rescaled(table: pd.DataFrame, settings: bias.Settings) -> pd.DataFrame:
+    """With a column `expected`: the published number for as many players as ours.
+
+    Both terms of M_bias are of the size 1 / √N, and the paper's players are all pixels. Grad-CAM is judged on the
+    units of its layer, of which there are as many there as here.
+    """
+    more = settings.side / settings.grid if settings.grid else 1.0
+    return table.assign(expected=table["published"] * np.where(table["method"].eq("grad_cam"), 1.0, more))
 
 
 def scored(plan: Plan, perform: Perform) -> tuple[pd.DataFrame, float]:
@@ -76,22 +86,23 @@ def means(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def rounded(table: pd.DataFrame) -> pd.DataFrame:
-    return table.round({name: 5 for name in ("ours", "low", "high", "sampling_error", "split", "published", "exact")})
+    names = ("ours", "low", "high", "sampling_error", "split", "published", "expected", "exact")
+    return table.round({name: 5 for name in names})
 
 
 def orders(table: pd.DataFrame) -> pd.DataFrame:
     """Spearman's ρ between our order of methods and the published one, for every end and fraction."""
-    both = table.dropna(subset=["published"])
+    both = table.dropna(subset=["expected"])
     lines = []
     for (end, fraction), group in both.groupby(["end", "fraction"], sort=False):
-        rho = spearmanr(group["ours"], group["published"]).statistic if len(group) > 2 else np.nan
+        rho = spearmanr(group["ours"], group["expected"]).statistic if len(group) > 2 else np.nan
         lines.append({"end": end, "fraction": fraction, "rho": rho})
     return pd.DataFrame(lines)
 
 
 def verdict(table: pd.DataFrame, title: str, settings: bias.Settings, inputs: int, noise: float) -> str:
     """What came out, in words."""
-    both, rho = table.dropna(subset=["published"]), orders(table)
+    both, rho = table.dropna(subset=["expected"]), orders(table)
     order = rho["rho"].median()
     holds = "holds" if order >= 0.7 else "holds in part" if order >= 0.4 else "does not hold"
     lines = [
@@ -105,8 +116,14 @@ def verdict(table: pd.DataFrame, title: str, settings: bias.Settings, inputs: in
             f"Without {' and '.join(UNSAID)}, whose layer and whose superpixels the paper does not give: median ρ "
             f"{orders(sure)['rho'].median():.2f}. {_sizes(sure)}"
         )
-    off = (both["ours"] / both["published"]).groupby(both["method"]).median()
+    off = (both["ours"] / both["expected"]).groupby(both["method"]).median()
     lines.append("Ours over published, median by method: " + ", ".join(f"{m} {v:.2f}" for m, v in off.items()) + ".")
+    if settings.grid:
+        lines.append(
+            f"The published players are {settings.side**2:,} pixels, ours {settings.grid**2} patches. M_bias has the "
+            f"size 1 / √N, so all published numbers but Grad-CAM's, which is judged on the units of its layer, were "
+            f"multiplied by {settings.side / settings.grid:g} before they were compared (column expected)."
+        )
     lines.append(
         f"{inputs} inputs, {settings.permutations} permutations, baseline {settings.baseline}, {settings.output}, "
         "colours "
@@ -122,8 +139,8 @@ def verdict(table: pd.DataFrame, title: str, settings: bias.Settings, inputs: in
 
 def _sizes(both: pd.DataFrame) -> str:
     """How near the numbers themselves are, over all rows and methods."""
-    ratio = both["ours"] / both["published"]
-    over_all = spearmanr(both["ours"], both["published"]).statistic if len(both) > 2 else np.nan
+    ratio = both["ours"] / both["expected"]
+    over_all = spearmanr(both["ours"], both["expected"]).statistic if len(both) > 2 else np.nan
     return (
         f"Over all rows and methods ρ is {over_all:.2f}; {ratio.between(0.5, 2).mean():.0%} of the numbers lie within "
         "a "
