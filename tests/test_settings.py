@@ -3,8 +3,9 @@ from typing import Literal
 
 import pytest
 
-from forsooth.records import Suite, UsageError
+from forsooth.records import Choice, Suite, UsageError
 from forsooth.settings import configured
+from forsooth.suites import SUITES
 
 
 @dataclass(frozen=True)
@@ -65,3 +66,10 @@ def test_a_field_is_changed_by_word_or_value(changes, expected):
 def test_what_cannot_be_is_refused(preset, changes, message):
     with pytest.raises(UsageError, match=message):
         configured(SUITE, preset, changes)
+
+
+@pytest.mark.parametrize("suite", SUITES, ids=lambda suite: suite.name)
+def test_a_demo_is_a_small_quick_run(suite):
+    demo, quick = (suite.plan(suite.presets[name], Choice()) for name in ("demo", "quick"))
+    assert 0 < len(demo.tasks) <= len(quick.tasks)
+    assert "paper" in suite.presets and suite.metrics(suite.presets["demo"])

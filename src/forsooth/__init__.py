@@ -5,8 +5,8 @@ from typing import Any
 
 __version__ = "0.1.0"
 __all__ = [
-    *("BiasResult", "Dataset", "DryRun", "IndependenceResult", "Method", "Metric", "Run", "UsageError"),
-    *("bias", "dryrun", "independence", "reproduce", "run"),
+    *("BiasResult", "CheckResult", "Dataset", "DryRun", "IndependenceResult", "Method", "Metric", "Run", "UsageError"),
+    *("bias", "check", "dryrun", "independence", "reproduce", "run"),
 ]
 
 _HOMES = {
@@ -15,10 +15,12 @@ _HOMES = {
     "Metric": "forsooth.records",
     "UsageError": "forsooth.records",
     "BiasResult": "forsooth.doors",
+    "CheckResult": "forsooth.doors.check_words",
     "DryRun": "forsooth.doors.dryrun_table",
     "IndependenceResult": "forsooth.doors.independence_words",
     "Run": "forsooth.runs",
     "bias": "forsooth.api",
+    "check": "forsooth.api",
     "dryrun": "forsooth.api",
     "independence": "forsooth.api",
     "reproduce": "forsooth.api",

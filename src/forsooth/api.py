@@ -15,8 +15,10 @@ from forsooth import names, report, store
 from forsooth.asked import admitted, method_path, run_folder, usable_device
 from forsooth.doors import Asked, BiasResult, training
 from forsooth.doors import bias as bias_door
+from forsooth.doors import check as check_door
 from forsooth.doors import dryrun as dry
 from forsooth.doors import independence as independence_door
+from forsooth.doors.check_words import CheckResult
 from forsooth.doors.dryrun_table import DryRun
 from forsooth.doors.independence_words import IndependenceResult, Wanted
 from forsooth.engine import Progress, execute
@@ -39,6 +41,7 @@ def run(
     workers: int = 1,
     out: str | Path | None = None,
     seed: int = 0,
+    page: bool = True,
     progress: Progress | None = None,
 ) -> Run:
     """Run a suite, or go on where an earlier call with the same words stopped.
@@ -47,6 +50,7 @@ def run(
     only      factor -> value or values to keep, e.g. {"scenario": "LIN"}
     settings  fields of the preset to change, e.g. {"trainings": 5, "alpha": 0.3}
     workers   processes; every number is the same whatever their count
+    page      write report.html at the end
     """
     begun = time.monotonic()
     record = names.find(suite, SUITES, argument="suite")
@@ -82,7 +86,8 @@ def run(
         "started": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
     }
     assemble(folder, plan, cells, {**about, "seconds": round(time.monotonic() - begun, 1)})
-    report.write_page([folder])
+    if page:
+        report.write_page([folder])
     return Run(folder)
 
 
@@ -226,6 +231,7 @@ def independence(
     threshold: float = 0.1,
     seed: int = 0,
     device: str = "auto",
+    workers: int = 1,
     out: str | Path | None = None,
     progress: Progress | None = None,
 ) -> IndependenceResult:
@@ -241,13 +247,30 @@ def independence(
     bounds     least and largest value of an input; None: those of the inputs
     layer      what Grad-CAM reads; None: the last convolution
     threshold  change of the saliency of the patch's place from which it draws attention
-    out        folder for independence.csv and independence.md
+    workers    processes, where finished work is kept
+    out        folder for independence.csv and independence.md; with a model by path and inputs from files also for
+               finished work, so that the same call goes on where it stopped
     """
     if isinstance(model, str) or device != "auto":
         device = usable_device(device)
     wanted = Wanted(model, inputs, target, patch, bounds, layer, threshold, device, seed)
     folder = None if out is None else Path(out)
-    return independence_door.independence(wanted, tuple(methods), out=folder, progress=progress)
+    return independence_door.independence(wanted, tuple(methods), out=folder, workers=workers, progress=progress)
+
+
+def check(
+    method: str | Method | Callable[..., torch.Tensor],
+    *,
+    device: str = "cpu",
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> CheckResult:
+    """Does a method keep the contract that every method of the catalogue keeps, and if not, what is to be mended?
+
+    method  `package.module:name`, a function(model, x, target) -> tensor like x, a Captum class, a Method, or a name of
+            the catalogue. It is tried on small untrained networks for images, tables and words
+    """
+    return check_door.check(method, seed=seed, device=usable_device(device), progress=progress)
 
 
 def _command(suite: Suite, preset: str, choice: Choice, changes: Mapping[str, Any]) -> str:

@@ -47,12 +47,17 @@ CATALOGUES: dict[str, tuple[Any, ...]] = {
     "artefacts": ARTEFACTS,
 }
 
-Preset = Annotated[str, typer.Option(help="quick (a laptop, minutes), paper (as printed), released (as the code does)")]
+Preset = Annotated[
+    str,
+    typer.Option(
+        help="demo (about a minute), quick (minutes on a laptop), paper (as printed), released (as the code does)"
+    ),
+]
 Only = Annotated[list[str] | None, typer.Option(help="keep one part, e.g. scenario=LIN or background=WHITE,CORR")]
 Change = Annotated[list[str] | None, typer.Option("--set", help="change a setting of the preset, e.g. alpha=0.2")]
 
 
-for own in (cli_doors.bias, cli_doors.dryrun, cli_doors.independence):
+for own in (cli_doors.bias, cli_doors.dryrun, cli_doors.independence, cli_doors.check):
     app.command()(own)
 
 
@@ -62,7 +67,9 @@ def demo(workers: Workers = 0, quiet: Quiet = False) -> None:
     runs = []
     for suite in SUITES:
         out.print(f"[bold]{suite.title}[/bold]: {suite.question}")
-        runs.append(api.run(suite.name, workers=processes(workers), progress=progress_of(quiet)))
+        runs.append(
+            api.run(suite.name, preset="demo", workers=processes(workers), page=False, progress=progress_of(quiet))
+        )
         _show(runs[-1])
     folders = [made.folder for made in runs]
     opened(

@@ -115,6 +115,7 @@ def independence(
     layer: Annotated[str | None, typer.Option(help="what Grad-CAM reads; default: the last convolution")] = None,
     threshold: Annotated[float, typer.Option(help="change of saliency that draws attention")] = 0.1,
     device: Device = "auto",
+    workers: Workers = 0,
     folder: Out = None,
     seed: Seed = 0,
     quiet: Quiet = False,
@@ -131,6 +132,7 @@ def independence(
         threshold=threshold,
         seed=seed,
         device=device,
+        workers=processes(workers),
         out=folder,
         progress=progress_of(quiet),
     )
@@ -138,6 +140,20 @@ def independence(
     out.print(made.words, highlight=False, markup=False, soft_wrap=True)
     if folder is not None:
         out.print(f"All rows: {(folder / 'independence.csv').resolve()}", highlight=False, soft_wrap=True)
+
+
+def check(
+    method: Annotated[str, typer.Argument(help="package.module:function of your method, or a name of the catalogue")],
+    device: Device = "cpu",
+    seed: Seed = 0,
+    quiet: Quiet = False,
+) -> None:
+    """Does your own method keep the contract that every method here keeps? Exit code 1 if not."""
+    made = api.check(method, device=device, seed=seed, progress=progress_of(quiet))
+    out.print(plain(made.shown(), f"contract of a method: {method}"))
+    out.print(made.words, highlight=False, markup=False, soft_wrap=True)
+    if not made.passed:
+        raise typer.Exit(1)
 
 
 def _ends(words: str) -> tuple[float, float] | None:

@@ -94,7 +94,7 @@ def assemble(folder: Path, plan: Plan, cells: store.Store, about: dict[str, Any]
             "processors": os.cpu_count(),
             "system": platform.system(),
             "python": platform.python_version(),
-            "accelerator": torch.cuda.get_device_name() if torch.cuda.is_available() else None,
+            "accelerator": torch.cuda.get_device_name() if torch.cuda.is_available() else "none",
         },
         "pictures": index,
         "cells": [task.key for task in plan.tasks],

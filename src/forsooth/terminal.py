@@ -9,6 +9,7 @@ import pandas as pd
 import typer
 from rich.box import SIMPLE
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from forsooth.progress import Bar, Lines, Silent
@@ -44,9 +45,9 @@ def progress_of(quiet: bool) -> Bar | Lines | Silent:
 
 
 def plain(table: pd.DataFrame, title: str) -> Table:
-    shown = Table(*map(str, table.columns), title=title, box=SIMPLE, pad_edge=False)
+    shown = Table(*map(str, table.columns), title=escape(title), box=SIMPLE, pad_edge=False)
     for line in table.itertuples(index=False):
-        shown.add_row(*map(str, line))
+        shown.add_row(*(escape(str(cell)) for cell in line))  # messages of errors are full of brackets
     return shown
 
 

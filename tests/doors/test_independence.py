@@ -11,7 +11,9 @@ from typer.testing import CliRunner
 import forsooth
 from forsooth import cli
 from forsooth.doors import independence as door
+from forsooth.doors import patching
 from forsooth.records import UsageError
+from forsooth.scores.functionless import DEFAULT
 
 IMAGES = torch.rand(6, 1, 6, 6, generator=torch.Generator().manual_seed(0))
 FEW = ("gradient", "gradient_x_input")
@@ -71,10 +73,11 @@ def test_what_the_model_never_reads_draws_the_attention_of_maps_that_read_the_in
 def test_the_numbers_are_those_of_a_literal_loop():
     mask, asked = right_half(), {"methods": [says_x], "bounds": (0, 1), "seed": 3}
     found = forsooth.independence(Left(), IMAGES, patch=mask, **asked)
-    case = door.prepared(Left(), door.Wanted(None, IMAGES, patch=mask, bounds=(0, 1), seed=3))
+    case = patching.prepared(Left(), door.Wanted(None, IMAGES, patch=mask, bounds=(0, 1), seed=3))
+    patched = patching.whole([patching.search(case, DEFAULT, 0, 4), patching.search(case, DEFAULT, 4, 6)]).x
     for row in found.rows[found.rows["method"].eq("says_x")].itertuples():
         means = []
-        for image in (IMAGES[row.sample, 0].numpy(), case.done.x[row.sample, 0].numpy()):
+        for image in (IMAGES[row.sample, 0].numpy(), patched[row.sample, 0].numpy()):
             scaled = np.minimum(image / np.percentile(image, 99), 1)
             means.append(scaled[mask.numpy()].mean())
         assert row.change == pytest.approx(abs(means[1] - means[0]) / means[0], rel=1e-4)
@@ -85,7 +88,7 @@ def test_the_numbers_are_those_of_a_literal_loop():
 
 @pytest.mark.parametrize("patch, pixels", [("grid:3", 4), ("size:3", 9), (np.eye(6), 6)])
 def test_patches_of_every_kind(patch, pixels):
-    mask, noun = door.placed(door.Wanted(None, None, patch=patch), IMAGES)
+    mask, noun = patching.placed(door.Wanted(None, None, patch=patch), IMAGES)
     assert mask.shape == (6, 6, 6) and (mask.flatten(1).sum(1) == pixels).all() and noun
 
 
@@ -136,6 +139,7 @@ def test_bad_methods_are_rows_and_the_others_go_on():
         (Left(), {"patch": np.zeros((6, 6))}, "`patch` must hold at least one place"),
         (Left(), {"patch": np.ones((5, 5))}, r"`patch` must have the shape \(6, 6\) or \(6, 6, 6\), got \(5, 5\)"),
         (Left(), {"bounds": (0.2, 0.8)}, "`bounds` must be two numbers in order that hold all inputs, got 0.2 and 0.8"),
+        (Left(), {"bounds": (-np.inf, np.inf)}, "`bounds` must be two numbers in order that hold all inputs, got -inf"),
         (Left(), {"threshold": 0}, "`threshold` must be above 0, got 0"),
         (Left(), {"target": 3}, r"`target` must lie in \[0, 2\]"),
         (Left(), {"layer": "conv7"}, "`layer` must be a part of the model, got 'conv7'"),

@@ -133,3 +133,17 @@ def test_the_page_can_be_written_again(folder: Path, tmp_path: Path) -> None:
     first = write_page(target).read_bytes()
     shutil.rmtree(target / "figures")
     assert write_page(target).read_bytes() == first
+
+
+def test_runs_without_a_common_score_are_told_in_short(folder: Path, tmp_path: Path) -> None:
+    first, second = light(folder, tmp_path / "one"), light(folder, tmp_path / "two")
+    about = json.loads((second / "run.json").read_text())
+    name = next(iter(about["metrics"]))
+    about["metrics"] = {"other": about["metrics"][name]}
+    (second / "run.json").write_text(json.dumps(about))
+    rows = pd.read_parquet(second / "scores.parquet")
+    rows["metric"] = rows["metric"].replace({name: "other"})
+    rows.to_parquet(second / "scores.parquet")
+    text = write_page([first, second], tmp_path / "both.html").read_text()
+    assert "2 runs in one page" in text and "In short" in text and "Side by side" not in text
+    assert "By other, " in text

@@ -17,7 +17,7 @@ from forsooth.records import Choice, Task, UsageError
 from forsooth.report import bam as drawn
 from forsooth.scores.contrast import g_c
 from forsooth.store import Store
-from forsooth.suites import bam, bam_claims, bam_figures, contrasts, relative, worlds
+from forsooth.suites import bam, bam_claims, bam_figures, bam_presets, contrasts, relative, worlds
 
 METHODS = ("gradient", "grad_cam", "random", "constant", "absolute_input", "own_methods:raises")
 TINY = {
@@ -250,12 +250,12 @@ def test_a_class_without_images_and_a_k_that_cannot_be(tmp_path, photos):
 
 def test_presets_say_what_the_paper_and_the_code_do():
     null = {method.name for method in CATALOGUE if method.null}
-    assert len(set(bam.QUICK.methods) - null) >= 9 and set(bam.NULLS) <= set(bam.QUICK.methods)
+    assert len(set(bam.QUICK.methods) - null) >= 9 and set(bam_presets.NULLS) <= set(bam.QUICK.methods)
     assert len(bam.PAPER.ks) == 10 and bam.PAPER.models == ("resnet50",)
     released = bam.RELEASED_SETTINGS
     assert released.lowest == "minimum" and released.zero == "failure" and released.sets == 2
     assert "smooth_grad_squared" in released.methods and "smooth_grad" not in released.methods
-    assert set(papers.table("bam_figure_13")["method"]) == {*bam.PUBLISHED, "tcav"}
+    assert set(papers.table("bam_figure_13")["method"]) == {*bam_presets.PUBLISHED, "tcav"}
 
 
 def test_artefacts_have_a_table_and_a_verdict_for_every_claim(tmp_path, run):

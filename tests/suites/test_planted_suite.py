@@ -17,7 +17,7 @@ from forsooth.datasets.manipulations import FIXED
 from forsooth.engine import one_thread
 from forsooth.models import resnet
 from forsooth.records import Choice, UsageError
-from forsooth.suites import planted, planted_figures, planting, plots
+from forsooth.suites import planted, planted_figures, planted_presets, planting, plots
 
 METHODS = ("saliency", "gradient_shap_5", "lime_25", "random", "constant", "oracle", "own_methods:raises")
 TINY = {
@@ -60,7 +60,7 @@ def test_every_experiment_has_its_part(rows):
 
 def test_the_oracle_scores_one_in_every_setting(rows):
     found = attr(rows, "oracle")
-    assert set(found["experiment"]) == set(planted.EXPERIMENTS)
+    assert set(found["experiment"]) == set(planted_presets.EXPERIMENTS)
     np.testing.assert_allclose(found["value"], 1.0, atol=1e-12)
 
 
@@ -68,7 +68,7 @@ def test_the_constant_map_scores_the_share_of_the_region_in_every_setting(rows):
     for metric in ("attr", plots.ON_F_N):
         found = attr(rows, "constant", metric)
         np.testing.assert_allclose(found["value"], found["er"], rtol=1e-12)
-    assert set(attr(rows, "constant")["experiment"]) == set(planted.EXPERIMENTS)
+    assert set(attr(rows, "constant")["experiment"]) == set(planted_presets.EXPERIMENTS)
 
 
 def test_random_maps_score_the_share_within_sampling_error(rows):
@@ -198,14 +198,14 @@ def test_the_paper_preset_is_the_papers_plan():
             region = {k: v for k, v in panel.plot["manipulation"].items() if k != "visibility"}
             groups.setdefault((panel.about["manipulation"], panel.about["model_seed"]), set()).add(json.dumps(region))
     assert len(groups) == 20 and all(len(regions) == 1 for regions in groups.values())
-    assert planted.PAPER.methods[:5] == planted.PUBLISHED
+    assert planted.PAPER.methods[:5] == planted_presets.PUBLISHED
     assert panels[0].plot["manipulation"]["characters"] == "digits"
 
 
 def test_quick_asks_for_five_artefacts_and_eight_methods():
     null = {method.name for method in CATALOGUE if method.null}
     assert len(planted.QUICK.manipulations) == 5 and len(set(planted.QUICK.methods) - null) >= 8
-    assert set(planted.ENDS) <= set(planted.QUICK.traced)
+    assert set(planted_presets.ENDS) <= set(planted.QUICK.traced)
 
 
 def test_pairs_of_classes():

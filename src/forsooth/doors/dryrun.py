@@ -23,6 +23,7 @@ from forsooth.scores import METRICS
 from forsooth.store import Store
 from forsooth.store import replace as replace_file
 from forsooth.suites import planted, planting, plots
+from forsooth.suites.planted_presets import NAMES
 
 PLANNED = (
     *("saliency", "gradient_x_input", "integrated_gradients", "smooth_grad_50"),
@@ -57,7 +58,7 @@ class Asked:
     data: str
     train: str | None = None
     methods: tuple[str, ...] = PLANNED
-    artefacts: tuple[str, ...] = planted.NAMES
+    artefacts: tuple[str, ...] = NAMES
     size: int = 64
     images: int | None = 2_000
     visibility: int = 3
@@ -79,9 +80,9 @@ def artefact_names(asked: Iterable[str]) -> tuple[str, ...]:
     """
     found = [SHORT.get(name, name) for name in asked]
     for name in found:
-        if name not in planted.NAMES:
-            raise names.unknown(name, (*SHORT, *planted.NAMES), argument="artefacts")
-    return tuple(dict.fromkeys(found)) or planted.NAMES
+        if name not in NAMES:
+            raise names.unknown(name, (*SHORT, *NAMES), argument="artefacts")
+    return tuple(dict.fromkeys(found)) or NAMES
 
 
 def method_names(asked: Iterable[str]) -> tuple[str, ...]:

@@ -1,12 +1,14 @@
 """How often each method would draw attention to what has no function: the table, its intervals, and plain words."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 from scipy import stats
 from torch import Tensor, nn
 
+from forsooth.doors import inputs
 from forsooth.doors.words import joined
 from forsooth.scores.functionless import Patched
 
@@ -38,6 +40,21 @@ class Wanted:
     threshold: float = 0.1
     device: str = "auto"
     seed: int = 0
+
+    def words(self) -> dict[str, Any] | None:
+        """What decides the patches, as plain values that a task can carry; None where something is live.
+
+        Files are named by their full path. The layer is a matter of single methods, and the threshold of the judgement.
+        """
+        found = {field.name: getattr(self, field.name) for field in fields(self)}
+        del found["layer"], found["threshold"]
+        found["bounds"] = None if self.bounds is None else [float(end) for end in self.bounds]
+        for name, value in found.items():
+            if isinstance(value, Path) or (name != "model" and inputs.is_file(value)):
+                found[name] = str(Path(value).resolve())
+            elif name != "bounds" and not isinstance(value, str | int | None):
+                return None
+        return found if isinstance(self.model, str) else None
 
 
 @dataclass(frozen=True)
@@ -82,10 +99,13 @@ class IndependenceResult:
 class Case:
     """All that is fixed before the first method is asked.
 
-    module   in eval mode; inner: name of the user's module inside it, with a dot at its end
-    x, mask  (n, *shape), (n, *spatial)
-    done     the inputs with their patches
+    module   in eval mode
+    x, mask  (n, *shape), (n, *spatial) bool
+    target   (n,), the explained classes
+    bounds   least and largest value of an input
+    layer    what Grad-CAM reads; None: there is no convolution
     noun     the patch, in words
+    digest   tells this model, these inputs and these places from any other; empty where something is live
     """
 
     wanted: Wanted
@@ -93,17 +113,18 @@ class Case:
     x: Tensor
     target: Tensor
     mask: Tensor
-    done: Patched
+    bounds: tuple[float, float]
     layer: str | None
     noun: str
+    digest: str
 
 
-def judged(case: Case, rows: pd.DataFrame, nulls: dict[str, bool]) -> IndependenceResult:
+def judged(case: Case, done: Patched, rows: pd.DataFrame, nulls: dict[str, bool]) -> IndependenceResult:
     """The table, least attention first, and its words."""
     lines = [line_of(name, rows[rows["method"].eq(name)], case.wanted.threshold) for name in nulls]
     table = pd.DataFrame(lines).assign(kind=["null" if null else "method" for null in nulls.values()])
     table = table.sort_values("attention", kind="stable", na_position="last").reset_index(drop=True)
-    return IndependenceResult(table=table, rows=rows, words=told(case, table, rows))
+    return IndependenceResult(table=table, rows=rows, words=told(case, done, table, rows))
 
 
 def line_of(name: str, rows: pd.DataFrame, threshold: float) -> dict[str, Any]:
@@ -122,9 +143,9 @@ def line_of(name: str, rows: pd.DataFrame, threshold: float) -> dict[str, Any]:
     return {"method": name, **numbers, "failed": failed, "status": "ok", "message": ""}
 
 
-def told(case: Case, table: pd.DataFrame, rows: pd.DataFrame) -> str:
+def told(case: Case, done: Patched, table: pd.DataFrame, rows: pd.DataFrame) -> str:
     """What was asked, what was found, and what to do."""
-    found, ratio, seen = case.done.found(), case.done.ratio, case.done.change
+    found, ratio, seen = done.found(), done.ratio, done.change
     n, some = len(case.x), int(found.sum())
     first = (
         f"{n} inputs; the patch is {case.noun}. A patch that is seen and changes no output was found for {some} of {n}"

@@ -39,8 +39,10 @@ def write_page(run_dirs: str | Path | Sequence[str | Path], out: str | Path | No
     for k, (results, own, name) in enumerate(zip(runs, tables, names, strict=True)):
         folder = page.parent / "figures" / (name if len(runs) > 1 else "")
         chapters[k] |= {"id": f"run{k}", "name": name, **_drawings(results, own, folder=folder, prefix=f"run{k}")}
-    title = runs[0].run["title"] if len(runs) == 1 else f"{len(runs)} runs side by side"
-    _write(page, _html(title=title, runs=chapters, compared=_compared(tables, names)).encode())
+    compared = _compared(tables, names)
+    together = "side by side" if compared else "in one page"  # runs of different suites have no score in common
+    title = runs[0].run["title"] if len(runs) == 1 else f"{len(runs)} runs {together}"
+    _write(page, _html(title=title, runs=chapters, compared=compared).encode())
     return page
 
 

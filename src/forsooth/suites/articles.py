@@ -98,6 +98,9 @@ QUICK = Settings(
     gate=0.97,
     gate_reinforce=0.9,
 )
+DEMO = replace(
+    QUICK, kinds=("Article", "CN"), models=(ATTENTION, RELAXED), rates_article=(), rates_halves=(), samples=15
+)
 
 
 @dataclass(frozen=True)
@@ -276,7 +279,7 @@ SUITE = Suite(
     name="articles",
     title="Articles",
     question="The words a and the alone carry the label: do attention, rationales and post-hoc methods point at them?",
-    presets={"quick": QUICK, "paper": PAPER, "released": RELEASED},
+    presets={"demo": DEMO, "quick": QUICK, "paper": PAPER, "released": RELEASED},
     plan=plan,
     factors=("kind", "model"),
     metrics=chosen_metrics,

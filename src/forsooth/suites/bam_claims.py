@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from forsooth.suites import bam
+from forsooth.suites import bam_presets
 from forsooth.suites.planted_figures import Interval, above, mean_of, share_of, verdict
 
 PREMISE = -0.7  # Spearman's ρ between k and the drop that the embedded data must reach
@@ -65,7 +65,7 @@ def lead(own: pd.DataFrame, one: str, two: str) -> Interval:
 
 def published_maps(table: pd.DataFrame) -> pd.DataFrame:
     """The maps of the paper, best first."""
-    return table[table.index.isin(bam.PUBLISHED)].sort_values("value", ascending=False)
+    return table[table.index.isin(bam_presets.PUBLISHED)].sort_values("value", ascending=False)
 
 
 def claims_mcs(table: pd.DataFrame, own: pd.DataFrame) -> list[str]:
@@ -112,7 +112,7 @@ def claims_idr(table: pd.DataFrame, own: pd.DataFrame) -> list[str]:
         if name in maps.index and rivals:
             claim = f"{name} has a higher IDR than all others (its lead over {rivals[0]})"
             lines.append(above(claim, lead(own, name, rivals[0])))
-    chance = own[own["mask"].eq("random") & own["part"].eq("random") & own["method"].isin(bam.PUBLISHED)]
+    chance = own[own["mask"].eq("random") & own["part"].eq("random") & own["method"].isin(bam_presets.PUBLISHED)]
     near = mean_of(chance.groupby("method")["value"].mean())
     inside = abs(near.mean - 0.5) <= 0.1
     lines.append(verdict("The baseline with random masks is around 50 %", near, holds=inside, fails=not inside))
@@ -145,14 +145,14 @@ def claims_iir(table: pd.DataFrame, own: pd.DataFrame) -> list[str]:
         lines.append(
             f"Appendix C ranks as IIR does: {said}. Ours rho {rho:.2f} between the two over {len(both)} methods."
         )
-    still = table[table.index.isin(bam.NULLS)]["value"].to_dict()
+    still = table[table.index.isin(bam_presets.NULLS)]["value"].to_dict()
     lines.append(f"Maps that never look at the model: {', '.join(f'{n} {v:.2f}' for n, v in still.items())}.")
     return lines
 
 
 def claims_fine(table: pd.DataFrame) -> list[str]:
     known = table.set_index("method")
-    maps = known[known.index.isin(bam.PUBLISHED)].sort_values("rho", ascending=False)
+    maps = known[known.index.isin(bam_presets.PUBLISHED)].sort_values("rho", ascending=False)
     lines = ["Section 5.1, fine."]
     for name, line in known[known["published"].notna()].iterrows():
         inside = line["rho_low"] <= line["published"] <= line["rho_high"]

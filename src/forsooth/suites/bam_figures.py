@@ -15,13 +15,15 @@ from forsooth.scores.contrast import drawn, pearson, trial_means
 from forsooth.seeds import generator
 from forsooth.settings import changed
 from forsooth.store import Store
-from forsooth.suites import bam
+from forsooth.suites import bam, bam_presets
 from forsooth.suites.bam_claims import CLAIMS, claims_fine, premise, premises
 from forsooth.suites.planted_figures import Interval, mean_of, share_of
 
 Perform = Callable[[Plan], Store]
 # Without the user's data the figures are made at the scale of the embedded ones.
-EMBEDDED = dataclasses.replace(bam.QUICK, ks=bam.KS, samples=200, few=40, fine=60, robust=60, test=6, sets=20)
+EMBEDDED = dataclasses.replace(
+    bam_presets.QUICK, ks=bam_presets.KS, samples=200, few=40, fine=60, robust=60, test=6, sets=20
+)
 TRIALS, SIZE = 10, 100
 DRAWS = 2000
 THRESHOLDS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 1.0)
@@ -29,7 +31,7 @@ THRESHOLDS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 1.0)
 
 def made(choice: Choice, perform: Perform, changes: Mapping[str, Any], *, methods: Sequence[str]) -> pd.DataFrame:
     """All rows of a run with these methods, at paper scale with the user's data and else at the embedded scale."""
-    base = bam.PAPER if choice.data else EMBEDDED
+    base = bam_presets.PAPER if choice.data else EMBEDDED
     settings = changed(dataclasses.replace(base, methods=tuple(methods)), changes)
     plan = bam.plan(settings, choice)
     store = perform(plan)
@@ -88,7 +90,7 @@ def contrasts(
     choice: Choice, perform: Perform, changes: Mapping[str, Any], *, metrics: tuple[str, ...]
 ) -> tuple[pd.DataFrame, str]:
     """Bars of MCS, IDR or IIR with their baselines, and the claims on them."""
-    rows = made(choice, perform, changes, methods=(*bam.PUBLISHED, *bam.MORE, *bam.NULLS))
+    rows = made(choice, perform, changes, methods=(*bam_presets.PUBLISHED, *bam_presets.MORE, *bam_presets.NULLS))
     lines, words = [], [on_what(rows)]
     for metric in metrics:
         own = rows[rows["metric"].eq(metric) & rows["status"].eq("ok") & rows["k"].isna()]
@@ -130,7 +132,7 @@ def own_sets(rows: pd.DataFrame) -> float:
 
 def figure_13(choice: Choice, perform: Perform, changes: Mapping[str, Any]) -> tuple[pd.DataFrame, str]:
     """The series of MCS over k, and its correlation with the accuracy drop, beside the published row."""
-    rows = made(choice, perform, changes, methods=(*bam.PUBLISHED, *bam.MORE, *bam.NULLS))
+    rows = made(choice, perform, changes, methods=(*bam_presets.PUBLISHED, *bam_presets.MORE, *bam_presets.NULLS))
     drop = only(rows, part="verification", metric="drop").set_index("k")["value"].sort_index()
     lines = []
     for method in dict.fromkeys(rows[rows["part"].isin(["fine", "concepts"])]["method"]):
@@ -166,7 +168,7 @@ def summary(choice: Choice, perform: Perform, changes: Mapping[str, Any]) -> tup
     """All three metrics side by side, and whether they are complementary."""
     table, words = contrasts(choice, perform, changes, metrics=("mcs", "idr", "iir"))
     wide = table.pivot_table(index="method", columns="metric", values="value")
-    maps = wide[wide.index.isin(bam.PUBLISHED)].dropna()
+    maps = wide[wide.index.isin(bam_presets.PUBLISHED)].dropna()
     lines = [words.rstrip(), "Section 5, summary."]
     if "gradient" in maps.index and len(maps) > 2:
         place = maps.rank(ascending=False, method="min").loc["gradient"].astype(int)

@@ -75,6 +75,7 @@ QUICK = Settings(
     samples=20,
     same_game=True,
 )
+DEMO = dataclasses.replace(QUICK, permutations=200, samples=8)
 PAPER = Settings()
 
 
@@ -236,7 +237,7 @@ SUITE = Suite(
     name="bias",
     title="Bias without ground truth",
     question="Where no truth is known: which methods give their top and bottom players what the Shapley values give?",
-    presets={"quick": QUICK, "paper": PAPER},
+    presets={"demo": DEMO, "quick": QUICK, "paper": PAPER},
     plan=plan,
     factors=("dataset", "model", "player", "end", "fraction"),
     metrics=chosen_metrics,

@@ -14,7 +14,7 @@ from forsooth.records import Artefact, Choice, Plan, UsageError
 from forsooth.scores.planted import shapley_range
 from forsooth.settings import changed
 from forsooth.store import Store
-from forsooth.suites import planted
+from forsooth.suites import planted, planted_presets
 
 Perform = Callable[[Plan], Store]
 NEAR_ONE = 0.95
@@ -84,7 +84,9 @@ def figure(
     choice: Choice, perform: Perform, changes: Mapping[str, Any], *, experiments: tuple[str, ...]
 ) -> tuple[pd.DataFrame, str]:
     """Table and words for some of 5.1 to 5.4: Attr% by method, manipulation and presence, and the claims."""
-    few = dataclasses.replace(planted.PAPER, experiments=experiments, methods=(*planted.PUBLISHED, *planted.ENDS))
+    few = dataclasses.replace(
+        planted_presets.PAPER, experiments=experiments, methods=(*planted_presets.PUBLISHED, *planted_presets.ENDS)
+    )
     settings = changed(few, changes)
     plan = planted.plan(settings, choice)
     store = perform(plan)
@@ -235,7 +237,7 @@ CLAIMS: Mapping[str, Callable[[pd.DataFrame, pd.DataFrame], list[str]]] = {
 }
 
 
-def on_what(rows: pd.DataFrame, settings: planted.Settings) -> str:
+def on_what(rows: pd.DataFrame, settings: planted_presets.Settings) -> str:
     trained = rows[rows["metric"].eq("accuracy")]
     counted = int(trained["status"].eq("ok").sum())
     again = f" Trainings were begun anew {settings.restarts} times at most." if settings.restarts else ""

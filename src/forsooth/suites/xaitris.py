@@ -113,6 +113,7 @@ QUICK = Settings(
     recipe="quick",
     sweep=(0.05, 0.2, 0.5, 0.8),
 )
+DEMO = dataclasses.replace(QUICK, scenarios=("LIN", "MULT", "XOR"), samples=100, sweep=())
 PAPER = Settings(sizes=(8, 64))
 RELEASED = Settings(
     sizes=(8, 64),
@@ -266,7 +267,7 @@ SUITE = Suite(
     name="xaitris",
     title="XAI-TRIS",
     question="Which methods find the pixels that are known to matter, and which are beaten by an edge detector?",
-    presets={"quick": QUICK, "paper": PAPER, "released": RELEASED},
+    presets={"demo": DEMO, "quick": QUICK, "paper": PAPER, "released": RELEASED},
     plan=plan,
     factors=("size", "scenario", "background", "model"),
     metrics=chosen_metrics,

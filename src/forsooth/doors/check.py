@@ -1,0 +1,297 @@
+"""Does my own method keep the contract that every method of the catalogue keeps? Small networks tell in seconds."""
+
+import copy
+import inspect
+import random
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, get_args
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from forsooth import names, plugins, seeds
+from forsooth.attributions import METHODS
+from forsooth.doors import models
+from forsooth.doors.check_words import CheckResult, Evidence, Trial, identical, judged
+from forsooth.engine import Progress
+from forsooth.progress import Silent
+from forsooth.records import Method, Need, UsageError
+from forsooth.scores.promises import completeness_gap
+from forsooth.suites import explain
+
+ROWS, CLASSES = 3, 3
+
+
+class Block(nn.Module):
+    """Two convolutions and the way around them: (n, c, h, w) -> (n, c, h, w). [he2016deep]"""
+
+    def __init__(self, channels: int) -> None:
+        super().__init__()
+        self.conv1, self.conv2 = (nn.Conv2d(channels, channels, 3, padding=1, bias=False) for _ in range(2))
+        self.bn1, self.bn2 = nn.BatchNorm2d(channels), nn.BatchNorm2d(channels)
+        self.relu1, self.relu2 = nn.ReLU(), nn.ReLU()
+
+    def forward(self, x: Tensor) -> Tensor:
+        inner = self.relu1(self.bn1(self.conv1(x)))
+        return self.relu2(self.bn2(self.conv2(inner)) + x)
+
+
+class Weighing(nn.Module):
+    """Word vectors (n, length, dims) to logits (n, classes): it says how it weighs and selects its words."""
+
+    def __init__(self, dims: int) -> None:
+        super().__init__()
+        self.key, self.value, self.relu = nn.Linear(dims, 1), nn.Linear(dims, 6), nn.ReLU()
+        self.head = nn.Linear(6, CLASSES)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.head((self.attention_of(x)[..., None] * self.relu(self.value(x))).sum(1))
+
+    def attention_of(self, x: Tensor) -> Tensor:
+        """(n, length), one in sum"""
+        chosen = self.selection_of(x)
+        return chosen / chosen.sum(1, keepdim=True)
+
+    def selection_of(self, x: Tensor) -> Tensor:
+        """(n, length) in (0, 1)"""
+        return self.key(x)[..., 0].sigmoid()
+
+
+@dataclass(frozen=True)
+class Specimen:
+    """A small untrained network and inputs for it: x (n, *shape), target (n,), others (k, *shape) for background and
+    fit; layer: what Grad-CAM reads, None where there is no convolution."""
+
+    name: str
+    model: nn.Module
+    x: Tensor
+    target: Tensor
+    background: Tensor
+    fit: Tensor
+    layer: str | None
+
+
+def check(
+    method: str | Method | Callable[..., Tensor],
+    *,
+    seed: int = 0,
+    device: str = "cpu",
+    progress: Progress | None = None,
+) -> CheckResult:
+    """Tries the method on small networks and says what breaks the contract. See `forsooth.check`."""
+    (record, own), bar = given(method), progress or Silent()
+    found = []
+    with surroundings_restored(), explain.lent_randomness(seed):  # torch draws weights when it makes a layer
+        kinds = specimens(seed, device)
+        bar.start(total=len(kinds), done=0)
+        for kind in kinds:
+            found.append(evidence(record, kind, seed))
+            bar.step(f"check: {kind.name}")
+    return judged(record, own, found)
+
+
+def given(method: str | Method | Callable[..., Tensor]) -> tuple[Method, bool]:
+    """The record of the method, and whether the user gave a plain function, of which the record says nothing."""
+    thing: Any = method
+    if isinstance(method, str):
+        if ":" not in method:
+            return names.find(method, METHODS, argument="method"), False
+        try:
+            thing = plugins.load(method, argument="method")
+        except UsageError:
+            raise
+        except Exception as error:  # whatever the user's module does when it is imported
+            raise UsageError(f"`method` names {method!r}, whose import raised {models.told(error)}") from error
+    own = not isinstance(thing, Method)
+    name = method if isinstance(method, str) else getattr(thing, "__name__" if own else "name", type(thing).__name__)
+    record = plugins.wrapped(thing, name=name)
+    odd = set(record.needs) - set(get_args(Need))
+    if odd:
+        raise UsageError(f"`needs` of {name} must be among {', '.join(get_args(Need))}, got {', '.join(sorted(odd))}")
+    return record, own
+
+
+def specimens(seed: int, device: str) -> tuple[Specimen, ...]:
+    """One network for each kind of input. No ReLU is used twice or in place, which trips many hooks."""
+    plain = (nn.Conv2d(1, 4, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(4, 6, 3, padding=1), nn.ReLU())
+    begin = (nn.Conv2d(3, 6, 3, stride=2, padding=1, bias=False), nn.BatchNorm2d(6), nn.ReLU(), Block(6))
+    end = (nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Dropout(0.5), nn.Linear(6, CLASSES))
+    table = (nn.Linear(6, 8), nn.ReLU(), nn.Dropout(0.5), nn.Linear(8, CLASSES))
+    kinds = (
+        ("image 1×8×8", nn.Sequential(*plain, nn.Flatten(), nn.Linear(6 * 4 * 4, CLASSES)), (1, 8, 8), "3"),
+        ("image 3×16×16", nn.Sequential(*begin, *end), (3, 16, 16), "3"),
+        ("table of 6", nn.Sequential(*table), (6,), None),
+        ("words 5×4", Weighing(4), (5, 4), None),
+    )
+    made = []
+    for name, model, shape, layer in kinds:
+        draw = torch.rand if len(shape) == 3 else torch.randn
+        sizes = {"x": ROWS, "background": 5, "fit": 40}
+        x, background, fit = (
+            draw((n, *shape), generator=seeds.generator(seed, name, part)).to(device) for part, n in sizes.items()
+        )
+        target = torch.arange(ROWS, device=device) % CLASSES
+        ready = drawn(model, seeds.generator(seed, name, "weights")).to(device)
+        made.append(Specimen(name, ready, x, target, background, fit, layer))
+    return tuple(made)
+
+
+def drawn(model: nn.Module, generator: torch.Generator) -> nn.Module:
+    """The model in eval mode, its weights and batch statistics drawn: as a trained one, it has none that is 0 or 1."""
+    for part in model.modules():
+        for name, value in (*part.named_parameters(recurse=False), *part.named_buffers(recurse=False)):
+            if value.is_floating_point():
+                new = torch.randn(value.shape, generator=generator) / max(1, value[0].numel()) ** 0.5
+                positive = name == "running_var" or (isinstance(part, nn.BatchNorm2d) and name == "weight")
+                value.data = new.abs() + 0.5 if positive else new
+    return model.eval()
+
+
+def evidence(method: Method, kind: Specimen, seed: int) -> Evidence:
+    """All calls on one kind of input; after a first call without a map there is nothing more to see."""
+    if "layer" in method.needs and kind.layer is None:
+        why = "it needs a layer of a convolution, and this network has none"
+        return Evidence(kind.name, kind.x, Trial(None, "raised", why, 0.0))
+    first = tried(method, kind, seed)
+    if first.maps is None:
+        return Evidence(kind.name, kind.x, first)
+    rows = (0, ROWS - 1)  # two, since one of them may be the one by which a batch was scaled
+    return Evidence(
+        input=kind.name,
+        x=kind.x,
+        first=first,
+        again=tried(method, kind, seed),
+        reseeded=tried(method, kind, seeds.derive(seed, "another")),
+        retargeted=tried(method, replace(kind, target=(kind.target + 1) % CLASSES), seed),
+        alone=tuple((row, tried(method, only(kind, row), seed)) for row in rows),
+        gap=gap(method, kind, first.maps, seed),
+    )
+
+
+def only(kind: Specimen, row: int) -> Specimen:
+    return replace(kind, x=kind.x[row : row + 1], target=kind.target[row : row + 1])
+
+
+def tried(method: Method, kind: Specimen, seed: int) -> Trial:
+    """One call as the suites make it, on copies, so that what it does to them is seen and harms no other call."""
+    kind = copy.deepcopy(kind)
+    before, maps, fault, message = state(kind), None, "", ""
+    lent = {"background": kind.background, "fit": kind.fit, "layer": kind.layer, "truth": kind.x > 0}
+    shape = tuple(kind.x.shape)
+    with torch.enable_grad(), explain.lent_randomness(seeds.derive(seed, method.name)):
+        lots, begun = generators(kind.x.is_cuda), time.perf_counter()
+        try:
+            maps = method(kind.model, kind.x, kind.target, generator=seeds.generator(seed, method.name), **lent)
+        except Exception as error:  # a user's method may raise anything; that is the answer
+            fault, message = "raised", f"{' '.join(models.told(error).split())} ({place(error, method.function)})"
+        seconds, after, left = time.perf_counter() - begun, state(kind), generators(kind.x.is_cuda)
+    if not fault and (not isinstance(maps, Tensor) or tuple(maps.shape) != shape):
+        came = tuple(maps.shape) if isinstance(maps, Tensor) else f"{type(maps).__name__}, which is no tensor"
+        fault, message = "wrong shape", f"the map must be a tensor with the shape of x {shape}, got {came}"
+    return Trial(
+        maps=None if fault or maps is None else maps.detach().clone(),  # a view of x would change with it
+        fault=fault,
+        message=message,
+        seconds=seconds,
+        changed=tuple(key for key in before if not same(before[key], after[key])),
+        drew=tuple(name for name in lots if lots[name] != left[name]),
+        graded=any(weight.grad is not None for weight in kind.model.parameters()),
+    )
+
+
+def state(kind: Specimen) -> dict[str, Any]:
+    """All that a call must leave as it is, by the keys of `check_words.CHANGES`."""
+    tensors = {"x": kind.x, "target": kind.target, "background": kind.background, "fit": kind.fit}
+    parts = list(kind.model.named_modules())
+    hooks = [(part._forward_hooks, part._forward_pre_hooks, part._backward_hooks) for _, part in parts]
+    return {
+        **{name: value.detach().clone() for name, value in tensors.items()},
+        "requires_grad of x": kind.x.requires_grad,
+        "weights": {name: value.detach().clone() for name, value in kind.model.state_dict().items()},
+        "requires_grad": [(name, weight.requires_grad) for name, weight in kind.model.named_parameters()],
+        "mode": [(name, part.training) for name, part in parts],
+        "hooks": [[len(kept) for kept in each] for each in hooks],
+        "layers": [(name, type(part)) for name, part in parts],
+        "torch": torch.is_grad_enabled(),
+    }
+
+
+def same(before: Any, after: Any) -> bool:
+    if isinstance(before, Tensor):
+        return identical(before, after)
+    if isinstance(before, dict):
+        return before.keys() == after.keys() and all(same(before[name], after[name]) for name in before)
+    return bool(before == after)
+
+
+def generators(cuda: bool) -> dict[str, Any]:
+    """The states of the global generators, by the keys of `check_words.DRAWS`."""
+    ours = [torch.get_rng_state(), *([torch.cuda.get_rng_state()] if cuda else [])]
+    _, key, *rest = np.random.get_state()  # noqa: NPY002 (only the old generator is global)
+    numpys = (np.asarray(key).tobytes(), *rest)
+    return {"torch": [models.raw(part) for part in ours], "numpy": numpys, "random": random.getstate()}
+
+
+@contextmanager
+def surroundings_restored() -> Iterator[None]:
+    """One thread, as more only wait for one another; what was drawn from numpy and `random` is given back at the end.
+
+    Not after each call: nobody seeds these two between calls, and a map that depends on them must be seen to.
+    """
+    threads, numpys, randoms = torch.get_num_threads(), np.random.get_state(), random.getstate()  # noqa: NPY002
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
+        np.random.set_state(numpys)  # noqa: NPY002
+        random.setstate(randoms)
+
+
+def place(error: Exception, function: Callable[..., Any]) -> str:
+    """File and line: the last one in the method's own file, else where the method begins; for Captum, the last one."""
+    function = inspect.unwrap(getattr(function, "func", function))
+    code = getattr(function, "__code__", None) or getattr(type(function).__call__, "__code__", None)
+    frames = [(frame.filename, frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]
+    if code is not None and code.co_filename != plugins.__file__:
+        begin = (code.co_filename, code.co_firstlineno)
+        frames = [begin, *(frame for frame in frames if frame[0] == code.co_filename)]
+    file, line = frames[-1]
+    here = Path(file)
+    return f"{here.relative_to(Path.cwd()) if here.is_relative_to(Path.cwd()) else here}, line {line}"
+
+
+@torch.no_grad()
+def gap(method: Method, kind: Specimen, maps: Tensor, seed: int) -> float:
+    """The median gap between the sums of maps (n, *shape) and f(x) - f(0), or f(x) for a method that conserves.
+
+    A bias takes part of what is conserved, and z+ rules conserve what is positive. So a method that promises to
+    conserve is asked about a network without shifts, and judged where the output is positive.
+    """
+    if method.promise == "conserve":
+        kind = replace(kind, model=without_shifts(kind.model))
+        output, target = kind.model(kind.x).max(1)
+        again = tried(method, replace(kind, target=target), seed)
+        if again.maps is None:
+            return float("nan")
+        gaps = completeness_gap(again.maps.to(output.device), output)[output > 0]
+    else:
+        rows = torch.arange(len(kind.x), device=kind.x.device)
+        change = kind.model(kind.x) - kind.model(torch.zeros_like(kind.x))
+        gaps = completeness_gap(maps.to(rows.device), change[rows, kind.target])
+    return gaps.median().item() if len(gaps) else float("nan")
+
+
+def without_shifts(model: nn.Module) -> nn.Module:
+    """A copy in which no constant is added anywhere."""
+    model = copy.deepcopy(model)
+    for name, value in (*model.named_parameters(), *model.named_buffers()):
+        if name.endswith(("bias", "running_mean")):
+            value.data.zero_()
+    return model
