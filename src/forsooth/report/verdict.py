@@ -68,7 +68,8 @@ def _against_nulls(table: Medians) -> str:
     if not nulls or table.null.all():
         return ""
     won, total = int(wins(table).any(axis=1).sum()), len(table.panels)
-    where = f"In {won} of {total} panels" if won < total else f"In each of {plural(total, 'panel')}"
+    where = f"In {won} of {plural(total, 'panel')}" if won < total else f"In each of {total} panels"
+    where = "In the one panel" if won == total == 1 else where
     none = f"; in {total - won} none is" if won < total else ""
     maps = f"every map that never looks at the model ({listed(nulls)})"
     return f"{where} at least one method is clearly better than {maps}{none}."
