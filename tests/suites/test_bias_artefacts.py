@@ -130,3 +130,11 @@ def test_a_network_that_has_not_learned_is_not_audited(tmp_path: Path, monkeypat
     table, words = forsooth.reproduce("bias/appendix-n", only={"dataset": "tetromino"}, out=tmp_path, settings=few)
     assert table["inputs"].eq(0).all() and table["mean"].isna().all()
     assert "below its gate of 101 %, so not audited" in words
+
+
+def test_methods_that_were_not_published_have_no_verdict() -> None:
+    table = pd.DataFrame({"end": ["top"], "fraction": 0.1, "method": "own", "ours": 1.0, "published": np.nan})
+    own = bias_tables.rescaled(table, bias_tables.settings_of(3))
+    assert bias_tables.orders(own).empty
+    said = bias_tables.verdict(own, "Table 3", bias_tables.settings_of(3), 1, 0.1)
+    assert "none of these methods is in the published table" in said

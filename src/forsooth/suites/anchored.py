@@ -176,7 +176,7 @@ def attribute(
         return Cell(tensors={"samples": chosen}, facts=made.facts)
     maps = made.tensors["maps"].to(device)
     labels, count = players.seats(maps, stage.labels(tuple(shown.shape[1:])))
-    reduced = players.collect(maps, labels, count, channels=channels if method in GRADIENTS else "sum")
+    reduced = players.collect(maps, labels, count, channels=channels)
     flat = maps.flatten(1)
     return Cell(
         tensors={"players": reduced.double().cpu(), "zero": (flat == 0).all(1).cpu(), "samples": chosen},

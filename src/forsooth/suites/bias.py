@@ -41,6 +41,7 @@ class Settings:
     samples       test inputs explained per network
     same_game     methods that take a baseline or players are given those of the game; else their own, as published
     channels      how the colours of a gradient become one number (the paper: the one of largest magnitude)
+    one_colour    whose colours become one in this way: gradients, since the other maps are sums by nature, or all maps
     ties          who of equal players is in the group at its edge
     layer         whose units play; None: that of the architecture's Grad-CAM
     side          of generated and cropped images
@@ -61,6 +62,7 @@ class Settings:
     output: Literal["logits", "probabilities"] = "logits"
     same_game: bool = False
     channels: Literal["signed_max", "max_abs", "sum"] = "signed_max"
+    one_colour: Literal["gradients", "all"] = "gradients"
     ties: Literal["share", "first"] = "share"
     layer: str | None = None
     side: int = 32
@@ -183,12 +185,12 @@ def judging_tasks(
             "method": name,
             "version": method.version,
             "code": plugins.fingerprint(plugins.load(name, argument="methods")) if own else "",
-            "channels": settings.channels,
+            "channels": settings.channels if settings.one_colour == "all" or name in anchored.GRADIENTS else "sum",
             "samples": settings.samples,
             "seed": seeds.derive(choice.seed, "method"),
             "device": choice.device,
         }
-        made = [make_task(anchored.attribute, asked, [trained], name=f"explain: {what}", version=1)]
+        made = [make_task(anchored.attribute, asked, [trained], name=f"explain: {what}", version=2)]
     return [*made, make_task(anchored.judge, judged, [*anchor, *made], name=f"judge: {what}", version=1)]
 
 

@@ -97,11 +97,13 @@ def orders(table: pd.DataFrame) -> pd.DataFrame:
     for (end, fraction), group in both.groupby(["end", "fraction"], sort=False):
         rho = spearmanr(group["ours"], group["expected"]).statistic if len(group) > 2 else np.nan
         lines.append({"end": end, "fraction": fraction, "rho": rho})
-    return pd.DataFrame(lines)
+    return pd.DataFrame(lines, columns=["end", "fraction", "rho"])
 
 
 def verdict(table: pd.DataFrame, title: str, settings: bias.Settings, inputs: int, noise: float) -> str:
     """What came out, in words."""
+    if table["expected"].isna().all():
+        return f"{title}, {settings.models[0]}: none of these methods is in the published table.\n"
     both, rho = table.dropna(subset=["expected"]), orders(table)
     order = rho["rho"].median()
     holds = "holds" if order >= 0.7 else "holds in part" if order >= 0.4 else "does not hold"
