@@ -1,4 +1,7 @@
 import dataclasses
+import linecache
+import sys
+from pathlib import Path
 
 import own_methods
 import pytest
@@ -53,3 +56,46 @@ def test_the_fingerprint_follows_the_code(tmp_path, monkeypatch):
         prints.append(plugins.fingerprint(plugins.load(f"plug{len(prints)}:f", argument="methods")))
     assert prints[0] != prints[1]
     assert plugins.fingerprint(own_methods.gradient) == plugins.fingerprint(own_methods.RECORD)
+
+
+def test_the_fingerprint_follows_what_the_code_imports(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(str(tmp_path))
+    prints = []
+    for factor in (1, 2):
+        (tmp_path / f"inner{factor}.py").write_text(f"FACTOR = {factor}\n")
+        (tmp_path / f"helper{factor}.py").write_text(
+            f"import inner{factor} as inner\n\n\ndef g(x):\n    return inner.FACTOR * x\n"
+        )
+        (tmp_path / f"outer{factor}.py").write_text(
+            f"from helper{factor} import g\n\n\ndef f(model, x, target):\n    return g(x)\n"
+        )
+        function = plugins.load(f"outer{factor}:f", argument="methods")
+        found = plugins.imported(sys.modules[f"outer{factor}"])
+        assert [module.__name__ for module in found] == [f"helper{factor}", f"inner{factor}"]
+        before = plugins.fingerprint(function)
+        (tmp_path / f"inner{factor}.py").write_text(f"FACTOR = {factor} + 5\n")
+        linecache.checkcache()
+        assert plugins.fingerprint(function) != before
+        prints.append(before)
+    assert prints[0] != prints[1]
+
+
+def test_installed_modules_are_not_the_users():
+    assert not plugins.is_own(torch.__file__) and not plugins.is_own(plugins.__file__) and not plugins.is_own(None)
+    assert not plugins.is_own(linecache.__file__) and plugins.is_own(__file__)
+
+
+def test_an_error_names_the_users_file_and_line(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / "divides.py").write_text("def f():\n    return 1 / 0\n")
+    with pytest.raises(ZeroDivisionError) as caught:
+        plugins.load("divides:f", argument="train")()
+    assert plugins.place(caught.value) == " (divides.py, line 2: return 1 / 0)"
+    with pytest.raises(OSError) as elsewhere:
+        Path("/no/such/file").read_text()
+    assert "read_text()" in plugins.place(elsewhere.value)  # the last line of ours, not of the library
+
+
+def test_a_file_is_no_module():
+    with pytest.raises(UsageError, match=r"`train` must be package.module:name and no file, .* did you mean mine:f"):
+        plugins.load("./here/mine.py:f", argument="train")

@@ -47,6 +47,7 @@ CATALOGUES: dict[str, tuple[Any, ...]] = {
     "artefacts": ARTEFACTS,
 }
 
+STOPPED = 130  # the exit code of a program that was interrupted at the keyboard
 Preset = Annotated[
     str,
     typer.Option(
@@ -179,8 +180,16 @@ def main() -> None:
         sys.stderr.write(f"forsooth: {error}\n")
         sys.exit(2)
     except KeyboardInterrupt:
-        sys.stderr.write("stopped; what was finished is kept, and the same command goes on from there\n")
-        sys.exit(130)
+        sys.exit(stopped())
+    except SystemExit as end:
+        if end.code == STOPPED:  # typer makes this of a keyboard interrupt
+            stopped()
+        raise
+
+
+def stopped() -> int:
+    sys.stderr.write("stopped; what was finished is kept, and the same command goes on from there\n")
+    return STOPPED
 
 
 def _pairs(words: list[str] | None, option: str) -> dict[str, str]:

@@ -5,8 +5,11 @@ import hashlib
 import importlib
 import inspect
 import sys
+import sysconfig
+import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import torch
@@ -16,6 +19,8 @@ from torch import Tensor
 from forsooth.names import find, unknown
 from forsooth.records import Method, UsageError
 
+NOT_OWN = (*(Path(sysconfig.get_path(name)) for name in ("stdlib", "purelib", "platlib")), Path(__file__).parent)
+
 
 def method(name: str, known: Sequence[Method]) -> Method:
     """The method called `name`: one of the catalogue, or the user's `package.module:name`."""
@@ -24,9 +29,19 @@ def method(name: str, known: Sequence[Method]) -> Method:
     return wrapped(load(name, argument="methods"), name=name)
 
 
+def known(methods: Sequence[Any], catalogue: Sequence[Method]) -> None:
+    """UsageError where a method is named that is not there; what is no name is left alone."""
+    for name in methods:
+        if isinstance(name, str):
+            method(name, catalogue)
+
+
 def load(path: str, *, argument: str) -> Any:
     """The object at `package.module:name`, also from the folder one stands in."""
     module_name, _, attribute = path.partition(":")
+    if module_name.endswith(".py") or "/" in module_name:
+        meant = f"{Path(module_name).stem}:{attribute}"
+        raise UsageError(f"`{argument}` must be package.module:name and no file, got {path!r}; did you mean {meant}?")
     here = str(Path.cwd())
     if here not in sys.path:
         sys.path.insert(0, here)  # a script beside the data is the usual place of a user's method
@@ -54,13 +69,41 @@ def wrapped(thing: Any, *, name: str) -> Method:
 
 
 def fingerprint(thing: Any) -> str:
-    """A hash of the code of a user's method, so that an edited method is run again."""
+    """A hash of the code of a user's function and of their modules that it imports: edited code is run again."""
     function = thing.function if isinstance(thing, Method) else thing
+    module = inspect.getmodule(function)
     try:
-        source = inspect.getsource(inspect.getmodule(function) or function)
+        source = inspect.getsource(module or function)
     except (OSError, TypeError):
         source = repr(function)  # typed at a prompt: no source to read
-    return hashlib.sha256(source.encode()).hexdigest()[:16]
+    others = [] if module is None else [inspect.getsource(other) for other in imported(module)]
+    return hashlib.sha256("\x1e".join([source, *others]).encode()).hexdigest()[:16]
+
+
+def imported(module: ModuleType) -> list[ModuleType]:
+    """The user's own modules that a module imports at its top, and those that they import, by name."""
+    found, waiting = {module.__name__: module}, [module]
+    while waiting:
+        for value in list(vars(waiting.pop()).values()):
+            name = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", None)
+            other = sys.modules.get(name) if isinstance(name, str) else None
+            if other is not None and name not in found and is_own(getattr(other, "__file__", None)):
+                found[other.__name__] = other
+                waiting.append(other)
+    return [found[name] for name in sorted(found) if found[name] is not module]
+
+
+def is_own(file: str | None) -> bool:
+    """Whether a source file is the user's: not installed, and no part of Python or of this package."""
+    if file is None or not file.endswith(".py"):
+        return False
+    return not any(Path(file).is_relative_to(folder) for folder in NOT_OWN)
+
+
+def place(error: BaseException) -> str:
+    """Where in the user's own files an error came from: " (helper.py, line 3: return a / 0)"; empty if nowhere."""
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if is_own(frame.filename)]
+    return f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno}: {frames[-1].line})" if frames else ""
 
 
 def _record(function: Callable[..., Tensor], name: str) -> Method:

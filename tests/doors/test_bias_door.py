@@ -266,7 +266,8 @@ def test_a_bad_method_is_a_line_and_the_others_go_on():
     methods = [raises, too_wide, zero, zero_at_first, writes, says_x]
     found = forsooth.bias(own_models.with_interactions, X, methods=methods)
     line = found.table.set_index("method")
-    assert line.loc["raises", ["status", "message"]].tolist() == ["error", "ValueError: no map today"]
+    assert line.loc["raises", "status"] == "error"
+    assert line.loc["raises", "message"].startswith("ValueError: no map today (test_bias_door.py, line 242: raise")
     assert line.loc["too_wide", "status"] == "wrong shape"
     assert "must have the shape of x (4, 6), got (4, 99)" in line.loc["too_wide", "message"]
     assert line.loc["zero", ["status", "message", "failed"]].tolist() == ["undefined", "every map is zero", 1.0]

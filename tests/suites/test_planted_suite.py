@@ -164,7 +164,10 @@ def test_images_of_the_user(tmp_path):
     settings = {**TINY, "runs": 1, "manipulations": ("watermark",), "experiments": ("5.1",), "gate": 0.0, "luck": 1.0}
     run = api.run("planted", methods=["constant"], settings=settings, data=folder, out=tmp_path / "run")
     assert set(run.rows["pair"]) == {"one/three"} and set(run.rows["dataset"]) == {"images-photos"}
-    assert any("120 images of 3 classes" in fact for fact in json.loads((run.folder / "run.json").read_text())["facts"])
+    assert any(
+        "120 of 120 images used, in 3 classes" in fact
+        for fact in json.loads((run.folder / "run.json").read_text())["facts"]
+    )
     assert (run.rows.query("method == 'constant'")["value"] == run.rows.query("method == 'constant'")["er"]).all()
 
 

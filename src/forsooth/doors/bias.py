@@ -12,7 +12,7 @@ from torch import Tensor
 
 from forsooth import chunks, plugins, seeds, store
 from forsooth.attributions import METHODS, cam
-from forsooth.doors import answer, models, subject
+from forsooth.doors import answer, inputs, models, subject
 from forsooth.doors.answer import BiasResult
 from forsooth.doors.subject import Asked, Subject
 from forsooth.engine import Progress, execute, make_task
@@ -52,7 +52,11 @@ def bias(
     progress: Progress | None = None,
 ) -> BiasResult:
     """M_bias of every method on the model and inputs that are asked about. See `forsooth.bias`."""
-    thing, methods = models.given(asked.model), tuple(methods)
+    methods = tuple(methods)
+    subject.known(asked)  # words and files come first: to build the model may take long
+    inputs.batch(asked.inputs, "inputs")
+    plugins.known(methods, METHODS)
+    thing = models.given(asked.model)
     with models.in_eval(thing):
         about = subject.prepared(thing, asked)
         askers = chosen(methods, about)

@@ -234,6 +234,8 @@ def targets(seen: Evidence) -> Verdict:
     assert seen.first.maps is not None and seen.retargeted is not None
     if seen.retargeted.maps is None:
         return "wrong", f"with other classes it failed: {seen.retargeted.message}"
+    if seen.again is not None and seen.again.maps is not None and not identical(seen.first.maps, seen.again.maps):
+        return "cannot be told", "the map changes from call to call, so nobody knows what another class changes"
     if identical(seen.first.maps, seen.retargeted.maps):
         return "note", "the map is the same for every class: target is not used"
     return "ok", ""

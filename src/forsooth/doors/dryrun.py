@@ -116,6 +116,7 @@ def answer(asked: Asked, made: Plan, cells: Store, folder: Path) -> DryRun:
 def about(asked: Asked, found: DryRun) -> dict[str, Any]:
     """What run.json says of a dry run, so that its page can be written; the words stand on it."""
     attr = names.find("attr", METRICS, argument="metrics")
+    trust, lines = dryrun_words.lead(found.words)
     return {
         "suite": "planted",
         "title": "Dry run on your own images",
@@ -130,7 +131,8 @@ def about(asked: Asked, found: DryRun) -> dict[str, Any]:
         "metrics": {
             attr.name: {"better": attr.better, "bounds": [*attr.bounds], "cite": attr.cite, "version": attr.version}
         },
-        "facts": [*(line for line in found.words.split("\n") if line), MEANS],
+        "answer": [trust],
+        "facts": [*lines, MEANS],
     }
 
 

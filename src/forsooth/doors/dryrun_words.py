@@ -32,6 +32,16 @@ def told(table: pd.DataFrame, rows: pd.DataFrame, said: Sequence[str], *, visibi
     return "\n\n".join(part for part in (*parts, trust(table, trained)) if part)
 
 
+def lead(words: str) -> tuple[str, list[str]]:
+    """The words for the top of a page: whom to trust, and the lines on artefacts and images.
+
+    >>> lead("240 images.\\n\\nwatermark: used.\\nwatermark: lime puts 9 %.\\n\\nTrust nobody.")
+    ('Trust nobody.', ['watermark: used.', 'watermark: lime puts 9 %.', '240 images.'])
+    """
+    images, *artefacts, trust_ = words.split("\n\n")
+    return trust_, [line for part in (*artefacts, images) for line in part.split("\n")]
+
+
 def used(one: Mapping[str, Any], rows: pd.DataFrame) -> str:
     """That the model uses the artefact, and how surely."""
     seen = rows[rows["metric"].eq("attr") & rows["method"].eq("constant")].groupby("presence").size()

@@ -11,7 +11,8 @@ import torch
 from torch import Tensor, nn
 
 from forsooth import chunks, plugins, seeds, store
-from forsooth.doors import models, patching
+from forsooth.attributions import METHODS
+from forsooth.doors import inputs, models, patching
 from forsooth.doors.bias import Asker, asker_of
 from forsooth.doors.independence_words import Case, IndependenceResult, Wanted, judged
 from forsooth.engine import Progress, execute, make_task
@@ -40,7 +41,10 @@ def independence(
     progress: Progress | None = None,
 ) -> IndependenceResult:
     """How often every method would draw attention to functionless patches. See `forsooth.independence`."""
-    thing, methods = models.given(wanted.model), tuple(methods)
+    methods = tuple(methods)
+    plugins.known(methods, METHODS)  # words and files come first: to build the model may take long
+    patching.placed(wanted, inputs.batch(wanted.inputs, "inputs")[0])
+    thing = models.given(wanted.model)
     if not isinstance(thing, nn.Module):
         what = f"an estimator ({type(thing).__name__})" if hasattr(thing, "predict") else type(thing).__name__
         raise UsageError(f"`model` must be a torch module, since patches are found by its gradients, got {what}")

@@ -60,7 +60,7 @@ def given(model: Any) -> Any:
 
 
 def told(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}"[:500]
+    return f"{type(error).__name__}: {error}"[:500] + plugins.place(error)
 
 
 def is_model(thing: Any) -> bool:

@@ -2,7 +2,6 @@
 
 import dataclasses
 import inspect
-import traceback
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -75,12 +74,12 @@ def trained(path: str, plot: Values, *, seed: int, device: str) -> nn.Module:
 
     Torch's own generator is seeded for the call, so that a training that draws from it comes out the same again.
     """
-    function, facts = found(path), {"labels": LABELS, "device": device, "seed": seed}
+    function, facts = found(path), {"labels": LABELS, "device": device, "seed": seed % 2**32}  # numpy takes no more
     try:
         with explain.lent_randomness(seed), torch.enable_grad():
             made = function(given(plot, facts))
     except (Exception, SystemExit) as error:  # a user's function may raise anything
-        raise FailedTraining(f"{path} raised {_told(error, function)}") from error
+        raise FailedTraining(f"{path} raised {_told(error)}") from error
     if not isinstance(made, nn.Module):
         came = f"the class {made.__name__}" if isinstance(made, type) else type(made).__name__
         raise FailedTraining(f"{path} must return a torch module, got {came}")
@@ -224,9 +223,6 @@ def who(ask: Values, train: str) -> dict[str, str]:
     return {"method": ask["method"], "model": "none" if null else model_name(train)}
 
 
-def _told(error: BaseException, function: Callable[..., Any]) -> str:
-    """The error and the last line of the user's own file that led to it."""
-    own = getattr(getattr(function, "__code__", None), "co_filename", "")
-    places = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == own]
-    where = f" (line {places[-1].lineno}: {places[-1].line})" if places else ""
-    return f"{type(error).__name__}: {error}"[:500] + where
+def _told(error: BaseException) -> str:
+    """The error and the last line of the user's own files that led to it."""
+    return f"{type(error).__name__}: {error}"[:500] + plugins.place(error)

@@ -154,7 +154,8 @@ def said(plot: Mapping[str, Any]) -> list[str]:
     if facts.get("generated"):
         return [f"Images are generated: {facts['n']:,} dead leaves of {len(facts['classes'])} kinds."]
     broken = [re.sub(r" <\S+ object at 0x\w+>", "", line) for line in facts["unreadable"]]  # Pillow names an address
-    told = f"{sum(facts['counts'].values()):,} images of {len(facts['classes'])} classes, {facts['available']:,} there."
+    used, there = sum(facts["counts"].values()), facts["available"]
+    told = f"{used:,} of {there:,} images used, in {len(facts['classes'])} classes."
     outside, small = facts["without_class"], facts["enlarged"]
     return [
         told,
