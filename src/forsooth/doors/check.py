@@ -102,8 +102,8 @@ def given(method: str | Method | Callable[..., Tensor]) -> tuple[Method, bool]:
     if isinstance(method, str):
         if ":" not in method:
             if method not in {known.name for known in METHODS}:
-                own = f"your own is package.module:function, e.g. {method}:my_function"
-                raise UsageError(f"{names.unknown(method, [m.name for m in METHODS], argument='method')}; {own}")
+                hint = f"your own is package.module:function, e.g. {method}:my_function"
+                raise UsageError(f"{names.unknown(method, [m.name for m in METHODS], argument='method')}; {hint}")
             return names.find(method, METHODS, argument="method"), False
         try:
             thing = plugins.load(method, argument="method")
