@@ -193,6 +193,11 @@ def claims_of_trend(models: pd.DataFrame, accuracies: pd.DataFrame, *, x: str, w
     found = share_of([key in up for key in others])
     more = f"{which}; luck alone brings so many with probability {luck:.2f}"
     lines.append(verdict(claim, found, holds=bool(others) and luck > 0.05, fails=luck <= 0.05, more=more))
+    for method, own in models.groupby("method", sort=False):
+        together = mean_of(slopes(own, x))
+        flat, sure = together.low <= 0 <= together.high, together.n >= FEW
+        said = f"{method} has no trend with {words}, all artefacts together (slope)"
+        lines.append(verdict(said, together, holds=sure and flat, fails=sure and not flat))
     steepest = max(rise, key=lambda key: rise[key].mean if np.isfinite(rise[key].mean) else -np.inf)
     lines.append(f"The steepest is {steepest[0]} on {steepest[1]}: {rise[steepest]}.")
     return lines
