@@ -73,9 +73,7 @@ def demo(workers: Workers = 0, quiet: Quiet = False) -> None:
         )
         _show(runs[-1])
     folders = [made.folder for made in runs]
-    opened(
-        folders[0] / "report.html" if len(runs) == 1 else report.write_page(folders, folders[0].parent / "demo.html")
-    )
+    opened(report.write_page(folders, folders[0].parent / "demo.html"))
 
 
 @app.command("list")

@@ -59,6 +59,13 @@ def given(model: Any) -> Any:
         raise UsageError(f"`model` must be built without an error, but {model} raised {told(error)}") from error
 
 
+def check_same(found: str, digest: str, model: Any) -> None:
+    """UsageError where what a task builds again is not what the work began with."""
+    if found != digest:
+        why = "gave another model, or its files changed: fix its seed, or save the model and load it"
+        raise UsageError(f"`model` must be the same whenever it is built, but {model} {why}")
+
+
 def told(error: Exception) -> str:
     return f"{type(error).__name__}: {error}"[:500] + plugins.place(error)
 

@@ -135,9 +135,7 @@ def _again(text: str, digest: str) -> Case:
     thing = models.given(wanted.model)
     thing.eval()
     case = prepared(thing, wanted)
-    if case.digest != digest:
-        why = "gave another model, or its files changed: fix its seed, or save the model and load it"
-        raise UsageError(f"`model` must be the same whenever it is built, but {wanted.model} {why}")
+    models.check_same(case.digest, digest, wanted.model)
     return case
 
 

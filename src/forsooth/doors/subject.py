@@ -275,9 +275,7 @@ def _again(text: str, digest: str) -> Subject:
     if isinstance(thing, nn.Module):
         thing.eval()
     subject = prepared(thing, asked)
-    if subject.digest != digest:
-        why = "gave another model, or its files changed: fix its seed, or save the model and load it"
-        raise UsageError(f"`model` must be the same whenever it is built, but {asked.model} {why}")
+    models.check_same(subject.digest, digest, asked.model)
     return subject
 
 
