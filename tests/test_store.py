@@ -26,6 +26,12 @@ def test_a_cell_comes_back_as_it_was(store):
     torch.testing.assert_close(cell.tensors["maps"], CELL.tensors["maps"])
 
 
+def test_what_only_a_later_row_has_is_kept(store):
+    """pyarrow alone would take the columns of the first row."""
+    store.write("cd" + "0" * 30, Cell(rows=({"metric": "mcs"}, {"metric": "idr", "mask": "object"})), about={})
+    assert [row["mask"] for row in store.read("cd" + "0" * 30).rows] == [None, "object"]
+
+
 def test_nothing_is_left_beside_a_finished_cell(store):
     assert list((store.root / "unfinished").iterdir()) == []
 

@@ -6,6 +6,7 @@ import json
 import os
 import secrets
 import shutil
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -41,7 +42,7 @@ class Store:
         try:
             beside.mkdir(parents=True)
             if cell.rows:
-                pq.write_table(pa.Table.from_pylist(list(cell.rows)), beside / ROWS)
+                pq.write_table(_table(cell.rows), beside / ROWS)
             if cell.tensors:
                 tensors = {name: t.detach().cpu().contiguous() for name, t in cell.tensors.items()}
                 safetensors.torch.save_file(tensors, beside / TENSORS)
@@ -97,6 +98,12 @@ class Store:
 
     def remove(self, key: str) -> None:
         shutil.rmtree(self.path(key))
+
+
+def _table(rows: Sequence[Mapping[str, Any]]) -> pa.Table:
+    """The columns of all rows: left alone, pyarrow takes those of the first row and drops what others have more."""
+    names = dict.fromkeys(name for row in rows for name in row)
+    return pa.Table.from_pylist([{name: row.get(name) for name in names} for row in rows])
 
 
 def writable(folder: Path, argument: str) -> Path:

@@ -175,6 +175,22 @@ def test_a_model_below_its_gate_is_not_explained(tmp_path):
     assert set(scores["status"]) == {"below gate"} and (tmp_path / "run" / "report.html").is_file()
 
 
+def test_only_what_needs_a_failed_network_is_left_out(run):
+    task, store = tasks(TINY)["explain: gradient"], Store(run.folder / "store")
+    cells = [store.read(key) for key in task.needs]
+    failed = [dataclasses.replace(c, facts=c.facts | {"passed": c.facts.get("name") != "f_o"}) for c in cells]
+    left, whole = (contrasts.explain_network(*given, **task.arguments).rows for given in (failed, cells))
+    (lost,) = [row for row in left if row["metric"] == "mcs" and row["k"] is None]
+    assert lost["status"] == "below gate" and "f_o" in lost["message"]
+    others = [row for row in whole if row["metric"] != "mcs" or row["k"] is not None]
+    assert [row for row in left if row is not lost] == others
+
+
+def test_a_figure_says_what_cannot_be_judged(tmp_path):
+    with pytest.raises(UsageError, match=r"mcs: nothing to judge .*f_o, f_s below the gate"):
+        api.reproduce("bam/section-5", settings={**FEW, "gate": 0.999, "methods": ("gradient",)}, out=tmp_path)
+
+
 def test_weights_of_the_user_are_taken_and_not_trained(tmp_path, run):
     task = tasks(TINY)["train f_s_0.1, residual_small"]
     trained = Store(run.folder / "store").read(task.key)
@@ -221,6 +237,16 @@ def test_ten_classes_of_objects_at_most():
     assert torch.bincount(few.y).tolist()[few.classes.index("b")] == 3
 
 
+@pytest.mark.parametrize("same", [False, True])
+def test_cut_outs_of_the_test_are_new_unless_asked_otherwise(same):
+    about = worlds.spec(None, side=16, scenes=10, cutouts=10, feature="", seed=0, same_objects=same)
+    table = worlds.table(about, bam.sizes(dataclasses.replace(bam.QUICK, **{**FEW, "train": 2})), None)
+    seen = {name: set(table.cutout[rows].tolist()) for name, rows in table.splits.items()}
+    assert bool(seen["train"] & seen["test"]) == same
+    scenes = {name: set(table.scene[rows].tolist()) for name, rows in table.splits.items()}
+    assert not scenes["train"] & scenes["test"]
+
+
 @pytest.mark.parametrize(
     "words, message",
     [
@@ -265,6 +291,8 @@ def test_artefacts_have_a_table_and_a_verdict_for_every_claim(tmp_path, run):
     assert {"value", "published"} <= set(table) and "at chance without objects" in words and "Too few k" in words
     table, words = api.reproduce("bam/section-5", **shared)
     assert {"value", "low", "high", "sd", "random_mask", "at_centre", "t_0.1", "own_sets"} <= set(table)
+    bars = table[table["metric"].eq("iir")]
+    np.testing.assert_allclose(bars["t_0.1"], bars["value"], atol=1e-4)  # IIR is its curve at t = 10 %
     for claim in (
         "Smoothing improves",
         "around 50 %",
@@ -281,15 +309,17 @@ def test_the_premise_by_hand():
     drops = pd.DataFrame({"k": [0.1, 0.2, 0.3, 0.4], "value": [0.9, 0.5, 0.6, 0.0]})
     (said,) = bam_claims.premise(drops)
     assert ": holds. Ours -0.80" in said
-    (said,) = bam_claims.premise(drops.assign(value=[0.1, 0.5, 0.6, 0.0]))
-    assert ": does not hold. Ours -0.20" in said
+    said, why = bam_claims.premise(drops.assign(value=[0.1, 0.5, 0.6, 0.0]))
+    assert ": does not hold. Ours -0.20" in said and "cannot follow" in why
 
 
 def test_rho_by_hand():
-    drop = np.array([0.9, 0.5, 0.1])
+    accuracy = np.array([[1.0, 1.0, 1.0], [0.1, 0.5, 0.9]])
     values = np.array([[0.9, 0.5, 0.1], [0.7, 0.3, -0.1], [0.9, np.nan, 0.1]])
-    found = bam_figures.rho_interval(values, drop)
+    found = bam_figures.rho_interval(values, accuracy, n=1000)
     assert found.mean == pytest.approx(1.0, abs=0.02) and 0.9 < found.low <= found.high <= 1
+    few = bam_figures.rho_interval(values, accuracy, n=3)
+    assert few.mean == found.mean and few.low < found.low  # a drop over three images is mostly chance
     assert np.isnan(bam_figures.spread(pd.Series([0.5])))
     assert bam_figures.spread(pd.Series([0.5] * 8)) == 0
 

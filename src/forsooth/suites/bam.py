@@ -33,6 +33,7 @@ def plan(settings: Settings, choice: Choice) -> Plan:
         scenes=settings.scenes if choice.data or settings.scenes else settings.cutouts,
         cutouts=settings.cutouts,
         feature=settings.feature,
+        same_objects=settings.same_objects,
         seed=seeds.derive(choice.seed, "bam"),
     )
     methods = [plugins.method(name, METHODS).name for name in choice.methods or settings.methods]

@@ -10,7 +10,7 @@ import pandas as pd
 import torch
 
 from forsooth import papers
-from forsooth.records import Artefact, Choice, Plan
+from forsooth.records import Artefact, Choice, Plan, UsageError
 from forsooth.scores.contrast import drawn, pearson, trial_means
 from forsooth.seeds import generator
 from forsooth.settings import changed
@@ -26,6 +26,7 @@ EMBEDDED = dataclasses.replace(
 )
 TRIALS, SIZE = 10, 100
 DRAWS = 2000
+LEAST = 2  # k that a correlation with the drop needs
 THRESHOLDS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 1.0)
 
 
@@ -47,20 +48,22 @@ def only(rows: pd.DataFrame, **wanted: Any) -> pd.DataFrame:
     return rows
 
 
-def rho_interval(values: np.ndarray, drop: np.ndarray) -> Interval:
-    """Pearson's ρ of the mean of values (images, ks) with drop (ks,), with a bootstrap over the images.
+def rho_interval(values: np.ndarray, accuracy: np.ndarray, n: int) -> Interval:
+    """Pearson's ρ of the mean of values (images, ks) with the drop, with a bootstrap over the images of both.
 
-    nan in values: the image is not in X_corr for that k.
+    values    nan: the image is not in X_corr for that k
+    accuracy  (2, ks) with the common feature and without, over n images; a drop of few points is mostly their chance
     """
     rng, found = np.random.default_rng(0), []
-    fall = torch.tensor(drop)
     for _ in range(DRAWS):
         part = values[rng.integers(0, len(values), len(values))]
+        with_, without = rng.binomial(n, accuracy) / n
         if not np.isnan(part).all(0).any():
-            found.append(pearson(torch.tensor(np.nanmean(part, axis=0)), fall))
+            found.append(pearson(torch.tensor(np.nanmean(part, axis=0)), torch.tensor(with_ - without)))
     known = np.array([one for one in found if one == one])
     low, high = np.quantile(known, [0.025, 0.975]) if len(known) else (np.nan, np.nan)
-    return Interval(pearson(torch.tensor(np.nanmean(values, axis=0)), fall), float(low), float(high), len(values))
+    rho = pearson(torch.tensor(np.nanmean(values, axis=0)), torch.tensor(accuracy[0] - accuracy[1]))
+    return Interval(rho, float(low), float(high), len(values))
 
 
 def spread(values: pd.Series) -> float:
@@ -93,10 +96,17 @@ def contrasts(
     rows = made(choice, perform, changes, methods=(*bam_presets.PUBLISHED, *bam_presets.MORE, *bam_presets.NULLS))
     lines, words = [], [on_what(rows)]
     for metric in metrics:
-        own = rows[rows["metric"].eq(metric) & rows["status"].eq("ok") & rows["k"].isna()]
+        asked = rows[rows["metric"].eq(metric) & rows["k"].isna()]
+        own = asked[asked["status"].eq("ok")]
+        if own[own["method"].isin(bam_presets.PUBLISHED)].empty:
+            why = ", ".join(dict.fromkeys(asked[asked["message"].ne("")]["message"]))
+            words.append(f"{metric}: nothing to judge ({why}).")
+            continue
         table = bars(own, metric, rows)
         lines.append(table)
         words += CLAIMS[metric](table.set_index("method"), own)
+    if not lines:
+        raise UsageError(" ".join(words))
     return pd.concat(lines, ignore_index=True).round(4), "\n".join(words) + "\n"
 
 
@@ -113,7 +123,8 @@ def bars(own: pd.DataFrame, metric: str, rows: pd.DataFrame) -> pd.DataFrame:
         moved = only(mine, part="robustness", mask="object").groupby("placing", sort=False)["value"].mean()
         line |= {f"at_{name}": value for name, value in moved.items()}
         if metric == "iir":
-            change = (mine["first"] - mine["second"]).abs() / mine["second"]
+            each = only(mine, part="samples")
+            change = (each["first"] - each["second"]).abs() / each["second"]
             line["change"] = change.replace(np.inf, np.nan).mean()
             line |= {f"t_{t:g}": float((change < t).mean()) for t in THRESHOLDS}
         if metric == "mcs" and method != "tcav":
@@ -133,35 +144,33 @@ def own_sets(rows: pd.DataFrame) -> float:
 def figure_13(choice: Choice, perform: Perform, changes: Mapping[str, Any]) -> tuple[pd.DataFrame, str]:
     """The series of MCS over k, and its correlation with the accuracy drop, beside the published row."""
     rows = made(choice, perform, changes, methods=(*bam_presets.PUBLISHED, *bam_presets.MORE, *bam_presets.NULLS))
-    drop = only(rows, part="verification", metric="drop").set_index("k")["value"].sort_index()
+    right = rows[rows["part"].eq("verification") & rows["metric"].eq("accuracy") & rows["k"].notna()]
+    count, accuracy = int(right["n"].min()), right.pivot_table(index="shown", columns="k", values="value")
     lines = []
     for method in dict.fromkeys(rows[rows["part"].isin(["fine", "concepts"])]["method"]):
-        values = series(rows, method, list(drop.index))
-        if values.empty:
+        values = series(rows, method)
+        ks = [k for k in accuracy.columns if k in values]
+        if len(ks) < LEAST:
             continue
         means = values.mean()
-        line: dict[str, Any] = {"method": method, **{f"k_{k:g}": means[k] for k in drop.index}}
-        one = method == "tcav"
-        found = (
-            Interval(pearson(torch.tensor(means.to_numpy()), torch.tensor(drop.to_numpy())), np.nan, np.nan, 1)
-            if one
-            else rho_interval(values.to_numpy(float), drop.to_numpy(float))
-        )
-        line |= {"rho": found.mean, "rho_low": found.low, "rho_high": found.high, "images": found.n}
+        line: dict[str, Any] = {"method": method, **{f"k_{k:g}": means.get(k) for k in accuracy.columns}}
+        found = rho_interval(values[ks].to_numpy(float), accuracy.loc[["os", "s"], ks].to_numpy(float), count)
+        line |= {"rho": found.mean, "rho_low": found.low, "rho_high": found.high, "images": found.n, "ks": len(ks)}
         line["range"] = float(means.max() - means.min())
         lines.append(line)
+    if not lines:
+        raise UsageError(f"fewer than {LEAST} k have an image of the first class that f_s_k and f_s_1 both get right")
     theirs = papers.table("bam_figure_13").rename(columns={"rho": "published"})[["method", "published"]]
     table = pd.DataFrame(lines).merge(theirs, on="method", how="left")
     told = [on_what(rows), *premise(only(rows, part="verification", metric="drop")), *claims_fine(table)]
     return table.round(4), "\n".join(told) + "\n"
 
 
-def series(rows: pd.DataFrame, method: str, ks: Sequence[float]) -> pd.DataFrame:
-    """MCS of every image (rows) and k (columns); nan where it is not in X_corr. Empty where a k has none."""
+def series(rows: pd.DataFrame, method: str) -> pd.DataFrame:
+    """MCS of every image (rows) and k (columns, those that have any); nan where it is not in X_corr."""
     own = rows[rows["part"].isin(["fine", "concepts"]) & rows["method"].eq(method) & rows["status"].eq("ok")]
     own = own[own["k"].notna() & own["mask"].eq("object")]
-    wide = own.pivot_table(index="sample", columns="k", values="value").reindex(columns=list(ks))
-    return wide if len(wide) and not wide.isna().all().any() else wide.iloc[:0]
+    return own.pivot_table(index="sample", columns="k", values="value")
 
 
 def summary(choice: Choice, perform: Perform, changes: Mapping[str, Any]) -> tuple[pd.DataFrame, str]:
@@ -170,7 +179,7 @@ def summary(choice: Choice, perform: Perform, changes: Mapping[str, Any]) -> tup
     wide = table.pivot_table(index="method", columns="metric", values="value")
     maps = wide[wide.index.isin(bam_presets.PUBLISHED)].dropna()
     lines = [words.rstrip(), "Section 5, summary."]
-    if "gradient" in maps.index and len(maps) > 2:
+    if {"mcs", "idr", "iir"} <= set(maps) and "gradient" in maps.index and len(maps) > 2:
         place = maps.rank(ascending=False, method="min").loc["gradient"].astype(int)
         half = len(maps) / 2
         holds = place["idr"] <= half and place["iir"] <= half and place["mcs"] > half

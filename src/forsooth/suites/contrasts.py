@@ -111,20 +111,22 @@ def coarse(asker: Asker, shared: Values) -> Rows:
         count = asker.ask["samples"] if built else asker.ask["robust"]
         seen = worlds.images(asker.world, asker.sizes, None, count=count, placing=placing)
         here = {**shared, "placing": placing, "k": None, "part": "samples" if built else "robustness"}
-        lost = gone(asker, ("f_o", "f_s"))
-        if lost:
-            rows += [{**here, **lost, "metric": m, "sample": -1, "part": "scores"} for m in ("mcs", "idr") if built]
-            continue
-        objects = asker.side("f_o", seen.os, seen.kind, which=f"os {placing}", mask=seen.mask)
+        lost = {"mcs": gone(asker, ("f_o", "f_s")), "idr": gone(asker, ("f_s",))}
+        for metric, why in lost.items():
+            rows += [{**here, **why, "metric": metric, "sample": -1, "part": "scores"}] if why and built else []
+        if lost["idr"]:
+            continue  # f_s is one of both pairs
+        sides = {}
         scenes = asker.side("f_s", seen.os, seen.scene, which=f"os {placing}", mask=seen.mask)
-        alone = asker.side("f_s", seen.s, seen.scene, which=f"s {placing}", mask=seen.mask)
+        if not lost["mcs"]:
+            sides["mcs"] = (asker.side("f_o", seen.os, seen.kind, which=f"os {placing}", mask=seen.mask), scenes)
+        sides["idr"] = (scenes, asker.side("f_s", seen.s, seen.scene, which=f"s {placing}", mask=seen.mask))
         draw = generator(asker.ask["seed"], "random mask", placing)
         masks = {"object": seen.mask, "random": random_masks(seen.mask, generator=draw)}
         for kind, mask in masks.items():
             told = here if kind == "object" else {**here, "part": "random" if built else "robustness"}
             told = {**told, "mask": kind}
-            found = compared("mcs", (objects, scenes), mask, seen.rows, told)
-            found += compared("idr", (scenes, alone), mask, seen.rows, told)
+            found = [row for name, pair in sides.items() for row in compared(name, pair, mask, seen.rows, told)]
             rows += found + (grouped(found, asker.ask["trials"]) if told["part"] == "samples" else [])
     return rows
 

@@ -32,13 +32,24 @@ class World:
     feature: int
 
 
-def spec(path: str | None, *, side: int, scenes: int | None, cutouts: int, feature: str, seed: int) -> dict[str, Any]:
+def spec(
+    path: str | None,
+    *,
+    side: int,
+    scenes: int | None,
+    cutouts: int,
+    feature: str,
+    seed: int,
+    same_objects: bool = False,
+) -> dict[str, Any]:
     """Where scenes and objects come from, as plain values a task can carry.
 
     scenes, cutouts  how many of a class are generated; of the user's scenes so many at most are read (None: all)
     feature          class of objects that is the common feature; empty: a dog or a disc, else the first class
+    same_objects     cut-outs of training are those of the test too
     """
     about = {"path": path, "side": side, "scenes": scenes, "cutouts": cutouts, "feature": feature, "seed": seed}
+    about |= {"same_objects": same_objects}
     if path is None:
         if scenes is None:
             raise UsageError("`scenes` must be a number where scenes are generated, got None")
@@ -81,13 +92,19 @@ def _world(text: str) -> World:
         count = len(leaves.SCENES)
         scenes = leaves.scene_classes(classes=count, n=count * about["scenes"], side=side, seed=derive(seed, "scenes"))
         cutouts = objects.drawn(OBJECTS * about["cutouts"], side=side, seed=derive(seed, "objects"))
-        return World(scenes, cutouts, named(about["feature"], cutouts.classes))
+        return _joined(scenes, cutouts, about)
     at = found(Path(path), *PLACES[0])
     with folders.opened(at) as (readers, _, failed):
         kinds = len({entry.label for entry in labelled.listing(at, readers, failed)[0]})
     limit = None if about["scenes"] is None else about["scenes"] * kinds
     scenes = labelled.images(at, side=side, seed=seed, limit=limit)
     cutouts = few_classes(objects.cutouts(found(Path(path), *PLACES[1]), side=max(side, 8)), about["feature"])
+    return _joined(scenes, cutouts, about)
+
+
+def _joined(scenes: Dataset, cutouts: Cutouts, about: Mapping[str, Any]) -> World:
+    if about["same_objects"]:
+        cutouts = replace(cutouts, splits=dict.fromkeys(cutouts.splits, torch.arange(len(cutouts.y))))
     return World(scenes, cutouts, named(about["feature"], cutouts.classes))
 
 
@@ -177,8 +194,9 @@ def said(about: Mapping[str, Any]) -> list[str]:
     here = world(about)
     scenes, kinds = here.scenes.facts["classes"], here.cutouts.classes
     told = "generated" if about["path"] is None else "yours"
+    again = "Test images show the cut-outs of training, in other scenes and places. " if about["same_objects"] else ""
     lines = [
-        f"Scenes and objects are {told}: {len(here.scenes.y):,} scenes of {len(scenes)} classes, "
+        f"{again}Scenes and objects are {told}: {len(here.scenes.y):,} scenes of {len(scenes)} classes, "
         f"{len(here.cutouts.y):,} cut-outs of {len(kinds)} classes ({', '.join(kinds)}). The common feature is the "
         f"{kinds[here.feature]}; the class that always has it is {scenes[0]}."
     ]
