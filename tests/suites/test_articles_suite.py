@@ -375,6 +375,18 @@ def test_the_line_of_figure_8_by_hand():
     assert line["selected"] == 0.2 and line["precision"] == 0.75 and line["recall"] == 0.75 and line["misled"] == 0.25
     assert line["best_precision_dataset"] == 1 and line["best_precision_document"] == 0.75
     assert line["precision_low"] == 0.5 and line["precision_high"] == 1  # both documents drawn twice
+    assert line["on_target"] and line["best_precision_asked"] == 1
+
+
+def test_a_model_that_selects_all_words_is_not_optimal():
+    """At the rate it selects nothing could be better, but that rate was not asked for."""
+    counts = pd.DataFrame({"hits": [1, 3], "selected": [10, 10], "relevant": [1, 3], "words": [10, 10], "misled": 0})
+    line = articles_rationales.line_of(("CN", "rationale_reinforce", 0, 0.1), counts, 0.99)
+    assert line["precision"] == line["best_precision_dataset"] == 0.2 and line["best_precision_asked"] == 1
+    (said,) = articles_rationales.claims_7_1(pd.DataFrame([line | {"kind": "Article"}]))
+    assert "not what was asked for, 100% of the words are selected, published otherwise" in said
+    words = articles_rationales.claims_7_2(pd.DataFrame([line]))
+    assert "does not hold. Ours 0.00" in words[1] and "asked 10%, selected 100%" in words[1]
 
 
 def test_peaks_and_verdicts_by_hand():
