@@ -13,13 +13,13 @@ from types import ModuleType
 from typing import Any
 
 import torch
-from captum.attr import Attribution
 from torch import Tensor
 
 from forsooth.names import find, unknown
 from forsooth.records import Method, UsageError
 
 NOT_OWN = (*(Path(sysconfig.get_path(name)) for name in ("stdlib", "purelib", "platlib")), Path(__file__).parent)
+CAPTUM = "captum.attr."  # where its classes live; known by name, since to import it takes a second
 
 
 def method(name: str, known: Sequence[Method]) -> Method:
@@ -58,7 +58,7 @@ def wrapped(thing: Any, *, name: str) -> Method:
     """A Method around what the user gave: `function(model, x, target) -> tensor like x`, or a Captum class."""
     if isinstance(thing, Method):
         return dataclasses.replace(thing, name=name)  # the path is the name by which other processes find it
-    if inspect.isclass(thing) and issubclass(thing, Attribution):
+    if inspect.isclass(thing) and any(base.__module__.startswith(CAPTUM) for base in thing.__mro__):
         return _record(_captum(thing), name)
     if callable(thing):
         return _record(thing, name)
@@ -118,7 +118,7 @@ def _record(function: Callable[..., Tensor], name: str) -> Method:
     )
 
 
-def _captum(kind: type[Attribution]) -> Callable[..., Tensor]:
+def _captum(kind: type[Any]) -> Callable[..., Tensor]:
     def attribute(model: torch.nn.Module, x: Tensor, target: Tensor) -> Tensor:
         return kind(model).attribute(x.clone().requires_grad_(), target=target).detach()
 

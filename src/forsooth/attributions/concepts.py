@@ -10,7 +10,6 @@ from typing import Literal, NamedTuple
 
 import torch
 from scipy.special import stdtr
-from sklearn.linear_model import SGDClassifier
 from torch import Tensor, nn
 
 from forsooth.chunks import over
@@ -183,6 +182,8 @@ def ridge(x: Tensor, y: Tensor, *, strength: float) -> tuple[Tensor, Tensor]:
 
 def _sgd(x: Tensor, y: Tensor, *, strength: float, generator: torch.Generator) -> tuple[Tensor, Tensor]:
     """Weight (d,) and shift () of scikit-learn's linear classifier by stochastic gradient descent."""
+    from sklearn.linear_model import SGDClassifier  # takes most of a second, and the closed form does without
+
     seed = int(torch.randint(2**31, (), generator=generator))
     fitted = SGDClassifier(alpha=strength, max_iter=1000, tol=1e-3, random_state=seed)
     fitted.fit(x.double().cpu().numpy(), y.cpu().numpy())

@@ -11,7 +11,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import torch
-from sklearn.datasets import load_svmlight_file
 
 from forsooth.datasets.labelled import SPLITS, arrange, check_classes
 from forsooth.records import Dataset, UsageError
@@ -165,6 +164,8 @@ def read_libsvm(path: Path) -> pd.DataFrame:
     """`label index:value …` a line, kept sparse; columns are called by their index in the file."""
     if not is_libsvm(path):
         raise ValueError("its first line is not `label index:value …`")
+    from sklearn.datasets import load_svmlight_file  # takes most of a second, and few tables are such
+
     x, y = load_svmlight_file(str(path), zero_based=True)
     frame = pd.DataFrame.sparse.from_spmatrix(x.tocsc())
     return frame.assign(label=y)
