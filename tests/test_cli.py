@@ -64,6 +64,7 @@ def test_run_report_and_results(monkeypatch, capsys, tmp_path):
         (["run", "xaitris", "--set", "alpha=2"], "`alpha` must lie in [0, 1], got 2.0"),
         (["list", "method"], "`what` must be a known name, got 'method'; did you mean methods"),
         (["reproduce", "xaitris/table-b3"], "`artefact` must be a known name, got 'xaitris/table-b3'; did you mean"),
+        (["reproduce", "bias/table-8"], "`data` must name a folder with Pascal VOC 2012 to make Table 8 again, got None"),
         (["results", "nowhere"], "`run` must be the folder of a finished run, got nowhere without run.json"),
         (["report", "nowhere"], "`run_dir` must hold run.json and scores.parquet, got nowhere"),
     ],

@@ -104,12 +104,13 @@ def reproduce(
 ) -> tuple[pd.DataFrame, str]:
     """A published table made again: ours beside theirs, and a verdict in words."""
     record = names.find(artefact, ARTEFACTS, argument="artefact")
-    folder = store.writable(Path(out) if out is not None else Path("forsooth-runs") / "reproduce", "out")
+    folder = Path(out) if out is not None else Path("forsooth-runs") / "reproduce"
     kept = {factor: admitted(value) for factor, value in (only or {}).items()}
     choice = Choice(only=kept, data=None if data is None else str(data), device=usable_device(device))
     cells = store.Store(folder / "store")
 
     def perform(plan: Plan) -> store.Store:
+        store.writable(folder, "out")  # not before: words that are refused leave no folder behind
         execute(plan.tasks, cells, workers=workers, progress=progress or Silent())
         return cells
 
