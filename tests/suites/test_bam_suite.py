@@ -171,6 +171,8 @@ def test_tcav_has_a_contrast_or_says_why_not(rows):
 def test_a_model_below_its_gate_is_not_explained(tmp_path):
     run = api.run("bam", methods=["gradient", "constant"], settings={**FEW, "gate": 0.999}, out=tmp_path / "run")
     assert set(of(run.rows, part="training")["status"]) == {"below gate"}
+    told = of(run.rows, part="training").set_index("net")["message"]
+    assert "same_objects" in told["f_o"] and "same_objects" not in told["f_s"]
     scores = of(run.rows, part="scores")
     assert set(scores["status"]) == {"below gate"} and (tmp_path / "run" / "report.html").is_file()
 

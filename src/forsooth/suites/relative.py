@@ -62,6 +62,8 @@ def train_network(
     right = float((predicted(module.to(device), scaled.x[test].to(device)).cpu() == data.y[test]).double().mean())
     passed = right >= recipe["gate"]
     told = "" if passed else f"accuracy {right:.1%}, below the gate of {recipe['gate']:.0%}"
+    if told and net["label"] == "object" and not world["same_objects"]:
+        told += "; with some hundred cut-outs `--set same_objects=true` makes it easier"
     row = {**about, "part": "training", "dataset": data.name, "net": net["name"], "k": net["k"], "method": ""}
     row |= {"metric": "accuracy", "sample": -1, "value": right, "status": "ok" if passed else "below gate"}
     state = {name: value.cpu() for name, value in module.state_dict().items()}
