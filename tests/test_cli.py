@@ -1,14 +1,17 @@
 """The terminal: answers, errors of one line with exit code 2, and nothing a Python caller cannot do."""
 
+import io
 import json
 import sys
 
 import pandas as pd
 import pytest
 import tiny
+from rich.console import Console
 
 from forsooth import cli
 from forsooth.attributions import METHODS
+from forsooth.terminal import fitting, out, plain
 
 
 def forsooth(monkeypatch, *words: str) -> int:
@@ -64,7 +67,10 @@ def test_run_report_and_results(monkeypatch, capsys, tmp_path):
         (["run", "xaitris", "--set", "alpha=2"], "`alpha` must lie in [0, 1], got 2.0"),
         (["list", "method"], "`what` must be a known name, got 'method'; did you mean methods"),
         (["reproduce", "xaitris/table-b3"], "`artefact` must be a known name, got 'xaitris/table-b3'; did you mean"),
-        (["reproduce", "bias/table-8"], "`data` must name a folder with Pascal VOC 2012 to make Table 8 again, got None"),
+        (
+            ["reproduce", "bias/table-8"],
+            "`data` must name a folder with Pascal VOC 2012 to make Table 8 again, got None",
+        ),
         (["results", "nowhere"], "`run` must be the folder of a finished run, got nowhere without run.json"),
         (["report", "nowhere"], "`run_dir` must hold run.json and scores.parquet, got nowhere"),
     ],
@@ -99,9 +105,20 @@ def test_reproduce_prints_ours_beside_theirs(monkeypatch, capsys, tmp_path):
     assert forsooth(monkeypatch, *words) == 0
     printed = capsys.readouterr().out
     assert "88.9" in printed and "of 1 accuracies come out within 3 points" in printed
+    assert f"The table: {tmp_path / 'xaitris-table-b2.csv'}" in printed
     table = pd.read_csv(tmp_path / "xaitris-table-b2.csv")
     assert list(table["accuracy"]) == [88.9]
     assert table["paper"].between(50, 100).all() and table["released"].between(50, 100).all()
+
+
+def test_columns_without_room_are_left_to_the_file():
+    wide = pd.DataFrame([[0.5] * 40], columns=[f"column {k}" for k in range(40)])
+    shown = fitting(wide)
+    assert list(shown) == list(wide)[: shown.shape[1]] and 1 < shown.shape[1] < 40
+    assert fitting(wide[["column 1"]]).equals(wide[["column 1"]])
+    printed = io.StringIO()
+    Console(file=printed, width=out.width).print(plain(shown, "wide"))
+    assert all(name in printed.getvalue() for name in shown) and "…" not in printed.getvalue()
 
 
 def test_an_interrupt_says_that_work_is_kept(monkeypatch, capsys):

@@ -102,9 +102,10 @@ def reproduce(
     settings: Mapping[str, Any] | None = None,
     progress: Progress | None = None,
 ) -> tuple[pd.DataFrame, str]:
-    """A published table made again: ours beside theirs, and a verdict in words."""
+    """A published table made again: ours beside theirs, and a verdict in words. Both are kept, see `table_of`."""
     record = names.find(artefact, ARTEFACTS, argument="artefact")
-    folder = Path(out) if out is not None else Path("forsooth-runs") / "reproduce"
+    file = table_of(artefact, out)
+    folder = file.parent
     kept = {factor: admitted(value) for factor, value in (only or {}).items()}
     choice = Choice(only=kept, data=None if data is None else str(data), device=usable_device(device))
     cells = store.Store(folder / "store")
@@ -115,10 +116,14 @@ def reproduce(
         return cells
 
     table, words = record.function(choice, perform, dict(settings or {}))
-    name = artefact.replace("/", "-")
-    store.replace(folder / f"{name}.csv", table.to_csv(index=False).encode())
-    store.replace(folder / f"{name}.md", words.encode())
+    store.replace(file, table.to_csv(index=False).encode())
+    store.replace(file.with_suffix(".md"), words.encode())
     return table, words
+
+
+def table_of(artefact: str, out: str | Path | None = None) -> Path:
+    """The csv that `reproduce` writes; the words are beside it with the suffix .md."""
+    return Path(out or Path("forsooth-runs") / "reproduce") / f"{artefact.replace('/', '-')}.csv"
 
 
 def bias(

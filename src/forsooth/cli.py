@@ -24,6 +24,7 @@ from forsooth.terminal import (
     Quiet,
     Seed,
     Workers,
+    fitting,
     listed,
     opened,
     out,
@@ -166,8 +167,12 @@ def reproduce(
         settings=_pairs(change, "set"),
         progress=progress_of(quiet),
     )
-    out.print(plain(table, artefact))
+    shown = fitting(table)
+    left = ", ".join(map(str, table.columns[shown.shape[1] :]))
+    out.print(plain(shown, artefact))
     out.print(words, highlight=False, markup=False)
+    what = f"The table, also with {left}" if left else "The table"
+    out.print(f"{what}: {api.table_of(artefact, folder)}", highlight=False, markup=False, soft_wrap=True)
 
 
 def main() -> None:

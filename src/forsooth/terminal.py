@@ -1,5 +1,6 @@
 """What all commands share: options with their words, where they print, and how progress and tables look."""
 
+import itertools
 import os
 import sys
 from pathlib import Path
@@ -49,6 +50,12 @@ def plain(table: pd.DataFrame, title: str) -> Table:
     for line in table.itertuples(index=False):
         shown.add_row(*(escape(str(cell)) for cell in line))  # messages of errors are full of brackets
     return shown
+
+
+def fitting(table: pd.DataFrame) -> pd.DataFrame:
+    """The first columns, as many as the terminal has room for: squeezed ones cannot be read."""
+    widths = [max(map(len, map(str, [name, *table[name]]))) + 3 for name in table]
+    return table.iloc[:, : max(1, sum(end <= out.width for end in itertools.accumulate(widths)))]
 
 
 def opened(page: Path) -> None:

@@ -133,7 +133,7 @@ def _verified(model: nn.Module, cell: Cell, seen: worlds.Images, label: Tensor, 
         strange = (found[shown].amax(1) < unsure).double().mean().item()
         rows.append({**here, "shown": shown, "metric": "unfamiliar", "value": strange})
     if net["k"] is not None:
-        drop = right["os"].double().mean().item() - right["s"].double().mean().item()
+        drop = (right["os"].sum() - right["s"].sum()).item() / len(label)  # counted, so that equal drops are equal
         return [*rows, {**here, "shown": "s", "metric": "drop", "value": drop}]
     without = "og" if net["label"] == "object" else "s"
     if net["shown"] == "os" and bool(right["os"].any()):
