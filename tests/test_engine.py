@@ -1,11 +1,14 @@
+import io
 from pathlib import Path
 
 import arithmetic
 import pytest
 import torch
+from rich.console import Console
+from rich.progress import Progress, TextColumn
 
 from forsooth.engine import execute, make_task
-from forsooth.progress import Silent
+from forsooth.progress import Bar, Lines, Silent
 from forsooth.records import UsageError
 from forsooth.store import Store
 
@@ -24,6 +27,48 @@ def test_a_diamond_of_tasks(tmp_path, workers):
     tasks = diamond()
     execute(tasks, Store(tmp_path), workers=workers, progress=Silent())
     assert Store(tmp_path).read(tasks[-1].key).tensors["value"].item() == 36.0
+
+
+class Heard(Silent):
+    def __init__(self) -> None:
+        self.doing_now: list[list[str]] = []
+        self.done: list[str] = []
+
+    def doing(self, names) -> None:
+        self.doing_now.append(list(names))
+
+    def step(self, name: str) -> None:
+        self.done.append(name)
+
+
+def test_what_is_being_done_is_said_before_it_is_finished(tmp_path):
+    heard = Heard()
+    execute(diamond(), Store(tmp_path / "one"), workers=1, progress=heard)
+    assert heard.doing_now == [["a"], ["b"], ["c"], ["d"], ["e"]] and heard.done == list("abcde")
+    heard = Heard()
+    execute(diamond(), Store(tmp_path / "two"), workers=2, progress=heard)
+    assert heard.doing_now[0] == ["a", "b"] and heard.doing_now[-1] == ["e"] and set(heard.done) == set("abcde")
+
+
+def test_progress_shows_the_work_on_a_terminal_and_in_a_log(capsys):
+    bar = Bar(Progress(TextColumn("{task.description:<48.48}"), console=Console(file=io.StringIO())))
+    bar.start(total=2, done=0)
+    bar.doing(["a very long name of a task that does not fit into its place", "another"])
+    (shown,) = bar.bar.tasks
+    assert shown.description.endswith("(+1)") and len(shown.description) == 48
+    bar.step("a")
+    bar.doing(["another"])
+    assert shown.description == "another" and shown.completed == 1
+    bar.step("another")
+    assert bar.bar.finished
+    lines = Lines()
+    lines.start(total=2, done=0)
+    lines.doing(["a", "b"])
+    lines.step("a")
+    lines.doing(["b"])
+    lines.step("b")
+    said = capsys.readouterr().err.splitlines()
+    assert said[0] == "begun: a; b" and said[-1].startswith("2/2 after") and len(said) == 2
 
 
 def test_what_is_there_is_not_computed_again(tmp_path):

@@ -25,6 +25,7 @@ class Progress(Protocol):
     """What the engine tells while it works."""
 
     def start(self, total: int, done: int) -> None: ...
+    def doing(self, names: Sequence[str]) -> None: ...
     def step(self, name: str) -> None: ...
     def say(self, message: str) -> None: ...
 
@@ -59,6 +60,7 @@ def execute(tasks: Sequence[Task], store: Store, *, workers: int, progress: Prog
     progress.start(total=len(tasks), done=len(tasks) - len(waiting))
     if workers == 1 or len(waiting) < 2:
         for task in waiting:
+            progress.doing([task.name])
             run_task(task, store.root)
             progress.step(task.name)
     else:
@@ -121,14 +123,16 @@ def _in_pool(waiting: list[Task], store: Store, workers: int, progress: Progress
     ready = [key for key, needs in missing.items() if not needs]
     context = multiprocessing.get_context("spawn")  # fork does not go with torch's threads
     with futures.ProcessPoolExecutor(workers, mp_context=context, initializer=_begin_worker) as pool:
-        running: set[futures.Future[str]] = set()
+        running: dict[futures.Future[str], str] = {}  # names, in the order in which the processes take them
         try:
             while ready or running:
-                running |= {pool.submit(run_task, by_key[key], store.root) for key in ready}
+                running |= {pool.submit(run_task, by_key[key], store.root): by_key[key].name for key in ready}
                 ready = []
-                done, running = futures.wait(running, return_when=futures.FIRST_COMPLETED)
-                for key in (future.result() for future in done):
-                    progress.step(by_key[key].name)
+                progress.doing(list(running.values())[:workers])
+                done, _ = futures.wait(running, return_when=futures.FIRST_COMPLETED)
+                for future in done:
+                    key = future.result()
+                    progress.step(running.pop(future))
                     for dependent in dependents[key]:
                         missing[dependent].discard(key)
                         ready += [] if missing[dependent] else [dependent]

@@ -2,6 +2,7 @@
 
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from rich.console import Console
@@ -20,6 +21,9 @@ class Silent:
     """Says nothing but what must not be missed."""
 
     def start(self, total: int, done: int) -> None:
+        pass
+
+    def doing(self, names: Sequence[str]) -> None:
         pass
 
     def step(self, name: str) -> None:
@@ -44,6 +48,11 @@ class Lines:
         if done:
             self.say(f"{done} of {total} tasks were finished before")
 
+    def doing(self, names: Sequence[str]) -> None:
+        if not self.spoken:  # later the steps say enough
+            self.spoken = time.monotonic()
+            self.say(f"begun: {'; '.join(names)}")
+
     def step(self, name: str) -> None:
         self.done += 1
         now = time.monotonic()
@@ -58,7 +67,7 @@ class Lines:
 
 @dataclass
 class Bar:
-    """A bar with what was just computed and what is left."""
+    """A bar with what is being computed and what is left."""
 
     bar: Progress = field(
         default_factory=lambda: Progress(
@@ -78,9 +87,12 @@ class Bar:
         if done:
             self.say(f"{done} of {total} tasks were finished before")
 
+    def doing(self, names: Sequence[str]) -> None:
+        more = f" (+{len(names) - 1})" if len(names) > 1 else ""
+        self.bar.update(self.bar.task_ids[-1], description=f"{names[0]:.{48 - len(more)}}{more}")
+
     def step(self, name: str) -> None:
-        task = self.bar.task_ids[-1]
-        self.bar.update(task, description=name, advance=1)
+        self.bar.advance(self.bar.task_ids[-1])
         if self.bar.tasks[-1].finished:
             self.bar.stop()
 

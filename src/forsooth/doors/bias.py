@@ -164,9 +164,11 @@ def here(about: Subject, askers: Sequence[Asker], progress: Progress) -> dict[An
     games = pieces(about)
     progress.start(total=len(games) + len(askers), done=0)
     for role, start, stop in games:
+        progress.doing([title(role, start, stop)])
         done[role, start] = play(about, role, start, stop)
         progress.step(title(role, start, stop))
     for asker in askers:
+        progress.doing([f"explain: {asker.name}"])
         done["method", asker.name] = ask(about, asker)
         progress.step(f"explain: {asker.name}")
     return done

@@ -91,6 +91,7 @@ def check(
         kinds = specimens(seed, device)
         bar.start(total=len(kinds), done=0)
         for kind in kinds:
+            bar.doing([f"check: {kind.name}"])
             found.append(evidence(record, kind, seed))
             bar.step(f"check: {kind.name}")
     return judged(record, own, found)

@@ -120,10 +120,12 @@ def here(case: Case, askers: Sequence[Asker], progress: Progress) -> dict[Any, C
     parts = patching.pieces(case)
     progress.start(total=len(parts) + len(askers), done=0)
     for start, stop in parts:
+        progress.doing([patching.title(start, stop)])
         made[start, stop] = patching.search(case, DEFAULT, start, stop)
         progress.step(patching.title(start, stop))
     done = patching.whole(list(made.values()))
     for asker in askers:
+        progress.doing([f"explain: {asker.name}"])
         made[asker.name] = ask(case, done.x, asker)
         progress.step(f"explain: {asker.name}")
     return made
