@@ -5,7 +5,6 @@ import arithmetic
 import pytest
 import torch
 from rich.console import Console
-from rich.progress import Progress, TextColumn
 
 from forsooth.engine import execute, make_task
 from forsooth.progress import Bar, Lines, Silent
@@ -51,11 +50,11 @@ def test_what_is_being_done_is_said_before_it_is_finished(tmp_path):
 
 
 def test_progress_shows_the_work_on_a_terminal_and_in_a_log(capsys):
-    bar = Bar(Progress(TextColumn("{task.description:<48.48}"), console=Console(file=io.StringIO())))
+    bar = Bar(Console(file=io.StringIO(), width=80))
     bar.start(total=2, done=0)
     bar.doing(["a very long name of a task that does not fit into its place", "another"])
     (shown,) = bar.bar.tasks
-    assert shown.description.endswith("(+1)") and len(shown.description) == 48
+    assert shown.description.endswith("(+1)") and len(shown.description) == 32
     bar.step("a")
     bar.doing(["another"])
     assert shown.description == "another" and shown.completed == 1

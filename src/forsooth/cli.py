@@ -208,7 +208,10 @@ def _pairs(words: list[str] | None, option: str) -> dict[str, str]:
 def _show(made: api.Run) -> None:
     metric = next(iter(report.read(made.folder).run["metrics"]))
     board = made.leaderboard(metric)
-    out.print("No map was scored: the page says why." if board.empty else tables.console(board, title=metric))
+    if board.empty:
+        out.print("No map was scored: the page says why.")
+    else:
+        out.print(tables.console(board, title=metric, columns=fitting(tables.display(board)).shape[1]))
 
 
 def _summary(record: Any) -> str:

@@ -15,6 +15,8 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
+BESIDE = 48  # what stands beside the name: a bar of 16, the count, two times, a word and the gaps
+
 
 @dataclass
 class Silent:
@@ -69,17 +71,19 @@ class Lines:
 class Bar:
     """A bar with what is being computed and what is left."""
 
-    bar: Progress = field(
-        default_factory=lambda: Progress(
-            TextColumn("{task.description:<48.48}"),
-            BarColumn(),
+    console: Console = field(default_factory=lambda: Console(stderr=True))
+
+    def __post_init__(self) -> None:
+        self.room = max(16, min(48, self.console.width - BESIDE))
+        self.bar = Progress(
+            TextColumn(f"{{task.description:<{self.room}}}"),
+            BarColumn(bar_width=16),
             MofNCompleteColumn(),
             TimeElapsedColumn(),
             TextColumn("left"),
             TimeRemainingColumn(),
-            console=Console(stderr=True),
+            console=self.console,
         )
-    )
 
     def start(self, total: int, done: int) -> None:
         self.bar.start()
@@ -89,7 +93,7 @@ class Bar:
 
     def doing(self, names: Sequence[str]) -> None:
         more = f" (+{len(names) - 1})" if len(names) > 1 else ""
-        self.bar.update(self.bar.task_ids[-1], description=f"{names[0]:.{48 - len(more)}}{more}")
+        self.bar.update(self.bar.task_ids[-1], description=f"{names[0]:.{self.room - len(more)}}{more}")
 
     def step(self, name: str) -> None:
         self.bar.advance(self.bar.task_ids[-1])
@@ -97,4 +101,4 @@ class Bar:
             self.bar.stop()
 
     def say(self, message: str) -> None:
-        self.bar.console.print(message, style="dim", markup=False, highlight=False)
+        self.console.print(message, style="dim", markup=False, highlight=False)

@@ -74,9 +74,9 @@ def share(value: Any) -> str:
     return "<1 %" if 0 < part < 0.01 else f"{100 * part:.0f} %"
 
 
-def console(board: pd.DataFrame, *, title: str) -> Table:
-    """The leaderboard for rich; nulls dim, tie groups apart."""
-    table, words = Table(title=title, title_justify="left"), display(board)
+def console(board: pd.DataFrame, *, title: str, columns: int | None = None) -> Table:
+    """The leaderboard for rich, or its first columns; nulls dim, tie groups apart."""
+    table, words = Table(title=title, title_justify="left"), display(board).iloc[:, :columns]
     for column in words:
         table.add_column(
             column, justify="left" if column in ("method", "group") else "right", no_wrap=column == "method"
