@@ -116,6 +116,7 @@ def test_columns_without_room_are_left_to_the_file():
     shown = fitting(wide)
     assert list(shown) == list(wide)[: shown.shape[1]] and 1 < shown.shape[1] < 40
     assert fitting(wide[["column 1"]]).equals(wide[["column 1"]])
+    assert list(fitting(wide, spare=["column 3", "column 0"])) == [name for name in wide if name[7:] not in ("0", "3")]
     printed = io.StringIO()
     Console(file=printed, width=out.width).print(plain(shown, "wide"))
     assert all(name in printed.getvalue() for name in shown) and "…" not in printed.getvalue()

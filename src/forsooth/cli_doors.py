@@ -14,6 +14,7 @@ from forsooth.terminal import (
     Quiet,
     Seed,
     Workers,
+    fitting,
     listed,
     opened,
     out,
@@ -63,7 +64,8 @@ def bias(
         out=folder,
         progress=progress_of(quiet),
     )
-    out.print(plain(made.shown(), "M_bias, least biased first"))
+    spare = ("relative", "worst", "failed")  # a narrow terminal has no room for these
+    out.print(plain(fitting(made.shown(), spare), "M_bias, least biased first"))
     out.print(made.words, highlight=False, markup=False, soft_wrap=True)
     if folder is not None:
         out.print(f"All rows: {(folder / 'bias.csv').resolve()}", highlight=False, soft_wrap=True)

@@ -1,8 +1,8 @@
 """What all commands share: options with their words, where they print, and how progress and tables look."""
 
-import itertools
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -15,6 +15,7 @@ from rich.table import Table
 
 from forsooth.progress import Bar, Lines, Silent
 
+GAP = 3  # beside every column of a table
 out = Console(width=None if sys.stdout.isatty() else 150)  # a pipe has no width to fit
 
 Methods = Annotated[str, typer.Option(help="names separated by commas; package.module:function is your own")]
@@ -52,10 +53,17 @@ def plain(table: pd.DataFrame, title: str) -> Table:
     return shown
 
 
-def fitting(table: pd.DataFrame) -> pd.DataFrame:
-    """The first columns, as many as the terminal has room for: squeezed ones cannot be read."""
-    widths = [max(map(len, map(str, [name, *table[name]]))) + 3 for name in table]
-    return table.iloc[:, : max(1, sum(end <= out.width for end in itertools.accumulate(widths)))]
+def fitting(table: pd.DataFrame, spare: Sequence[str] | None = None) -> pd.DataFrame:
+    """The table without what the terminal has no room for, since squeezed columns cannot be read.
+
+    spare  columns to leave out, in this order; None: the last one first. The first column stays.
+    """
+    widths = {name: max(map(len, map(str, [name, *table[name]]))) + GAP for name in table}
+    for name in list(table.columns)[:0:-1] if spare is None else spare:
+        if sum(widths.values()) <= out.width:
+            break
+        del widths[name]
+    return table[list(widths)]
 
 
 def opened(page: Path) -> None:
