@@ -239,6 +239,18 @@ def test_ten_classes_of_objects_at_most():
     assert torch.bincount(few.y).tolist()[few.classes.index("b")] == 3
 
 
+def test_the_scene_that_always_has_the_feature_can_be_chosen():
+    about = {"side": 16, "scenes": 10, "cutouts": 10, "feature": "", "seed": 0}
+    plain, led = (worlds.world(worlds.spec(None, **about, first=name)).scenes for name in ("", "reeds"))
+    names, order = list(plain.facts["classes"]), list(led.facts["classes"])
+    assert order == ["reeds", *(name for name in names if name != "reeds")]
+    assert [names[k] for k in plain.y.tolist()] == [order[k] for k in led.y.tolist()] and torch.equal(plain.x, led.x)
+    with pytest.raises(UsageError, match="`first` must be a known name, got 'moon'"):
+        worlds.spec(None, **about, first="moon")
+    with pytest.raises(UsageError, match="`first` must be a known name, got 'moon'"):
+        worlds.led_by(plain, "moon")
+
+
 @pytest.mark.parametrize("same", [False, True])
 def test_cut_outs_of_the_test_are_new_unless_asked_otherwise(same):
     about = worlds.spec(None, side=16, scenes=10, cutouts=10, feature="", seed=0, same_objects=same)

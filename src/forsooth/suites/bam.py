@@ -34,6 +34,7 @@ def plan(settings: Settings, choice: Choice) -> Plan:
         cutouts=settings.cutouts,
         feature=settings.feature,
         same_objects=settings.same_objects,
+        first=settings.first,
         seed=seeds.derive(choice.seed, "bam"),
     )
     methods = [plugins.method(name, METHODS).name for name in choice.methods or settings.methods]

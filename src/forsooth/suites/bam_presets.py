@@ -39,6 +39,8 @@ class Settings:
     train, val, test           images of a pair of classes in X_{o,s}
     fine_train, fine_val, fine_test  images of a scene class in X^k
     feature      class of objects that is the common feature; empty: dog or disc
+    first        class of scenes that always has the common feature; empty: the first by name. One that is hard to tell
+                 makes the network need the feature
     same_objects test images show cut-outs of training, in new scenes, sizes and places: with some hundred cut-outs a
                  network cannot learn what a dog is, but it can learn these dogs, and then it needs them all the same
     pairing      see `datasets.pasted.pairs`
@@ -70,6 +72,7 @@ class Settings:
     fine_val: int = 50
     fine_test: int = 100
     feature: str = ""
+    first: str = ""
     same_objects: bool = False
     pairing: Literal["spread", "released"] = "spread"
     recipe: Literal["quick", "paper"] = "paper"

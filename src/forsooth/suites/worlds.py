@@ -41,19 +41,23 @@ def spec(
     feature: str,
     seed: int,
     same_objects: bool = False,
+    first: str = "",
 ) -> dict[str, Any]:
     """Where scenes and objects come from, as plain values a task can carry.
 
     scenes, cutouts  how many of a class are generated; of the user's scenes so many at most are read (None: all)
     feature          class of objects that is the common feature; empty: a dog or a disc, else the first class
     same_objects     cut-outs of training are those of the test too
+    first            class of scenes that always has the common feature; empty: the first by name
     """
     about = {"path": path, "side": side, "scenes": scenes, "cutouts": cutouts, "feature": feature, "seed": seed}
-    about |= {"same_objects": same_objects}
+    about |= {"same_objects": same_objects, "first": first}
     if path is None:
         if scenes is None:
             raise UsageError("`scenes` must be a number where scenes are generated, got None")
         named(feature, objects.NAMES)
+        if first and first not in (known := [scene.name for scene in leaves.SCENES]):
+            raise unknown(first, known, argument="first")
         return {**about, "digest": None}
     digests = [folders.digest(found(Path(path), names, what)) for names, what in PLACES]
     return {**about, "digest": " ".join(digests)}
@@ -105,7 +109,19 @@ def _world(text: str) -> World:
 def _joined(scenes: Dataset, cutouts: Cutouts, about: Mapping[str, Any]) -> World:
     if about["same_objects"]:
         cutouts = replace(cutouts, splits=dict.fromkeys(cutouts.splits, torch.arange(len(cutouts.y))))
-    return World(scenes, cutouts, named(about["feature"], cutouts.classes))
+    return World(led_by(scenes, about["first"]), cutouts, named(about["feature"], cutouts.classes))
+
+
+def led_by(scenes: Dataset, first: str) -> Dataset:
+    """The scenes with their classes numbered anew: `first` is 0, the others follow as they were."""
+    classes = list(scenes.facts["classes"])
+    if not first:
+        return scenes
+    if first not in classes:
+        raise unknown(first, classes, argument="first")
+    order = [first, *(name for name in classes if name != first)]
+    number = torch.tensor([order.index(name) for name in classes])
+    return replace(scenes, y=number[scenes.y], facts={**scenes.facts, "classes": order})
 
 
 def few_classes(cutouts: Cutouts, feature: str, *, most: int = OBJECTS) -> Cutouts:
