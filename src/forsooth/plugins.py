@@ -100,6 +100,11 @@ def is_own(file: str | None) -> bool:
     return not any(Path(file).is_relative_to(folder) for folder in NOT_OWN)
 
 
+def told(error: BaseException) -> str:
+    """An error of the user's code in a line, and where in their own files it came from."""
+    return f"{type(error).__name__}: {error}"[:500] + place(error)
+
+
 def place(error: BaseException) -> str:
     """Where in the user's own files an error came from: " (helper.py, line 3: return a / 0)"; empty if nowhere."""
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if is_own(frame.filename)]

@@ -1,4 +1,4 @@
-"""The articles suite from words to rows at the smallest scale: ends of the scale, batches, odd documents, artefacts."""
+"""The articles suite from words to rows at the smallest scale: ends of the scale and artefacts."""
 
 import gzip
 from dataclasses import replace
@@ -9,14 +9,8 @@ import pytest
 import torch
 
 from forsooth import api
-from forsooth.attributions import METHODS as CATALOGUE
-from forsooth.datasets.articles import Setting
-from forsooth.datasets.articles import articles as make
-from forsooth.datasets.texts import Documents
-from forsooth.engine import one_thread
-from forsooth.models import attention, rationale
 from forsooth.records import Choice, UsageError
-from forsooth.suites import articles, articles_post_hoc, articles_rationales, articles_tables, reading, weighing
+from forsooth.suites import articles
 
 METHODS = (*articles.OWN, "gradient", "gradient_x_input", "integrated_gradients", "occlusion", *articles.NULLS)
 TINY = {
@@ -24,12 +18,7 @@ TINY = {
     **{"rates_article": (), "rates_halves": (0.09,), "kinds": ("Article", "CN")},
 }
 KEY = ["kind", "model", "method", "metric"]
-
-
-@pytest.fixture(autouse=True, scope="module")
-def single():
-    with one_thread():
-        yield
+pytestmark = pytest.mark.usefixtures("single")
 
 
 @pytest.fixture(scope="module")
@@ -139,136 +128,6 @@ def test_the_same_training_twice_is_the_same(run):
             assert all(torch.equal(value, two.tensors[name]) for name, value in one.tensors.items())
 
 
-ODD = Documents(
-    "odd",
-    (
-        "the cat saw a dog near the house and a tree .",
-        "no such words here , none at all",
-        "the a the a",
-        "the 日本 cat naïve saw a $1 dog near the house $2 .",
-        "the",
-        *("the cat saw a dog in some place " * k for k in range(1, 6)),
-    ),
-    {"documents": 10, "empty": 0, "undecodable_bytes": 0},
-)
-
-
-@pytest.fixture(scope="module")
-def odd():
-    """Documents as they are, an empty one put in; truth and words of each kind."""
-    made = make(Setting("CN", sizes=(6, 2, 2), filtered=False), ODD, seed=0)
-    x = made.dataset.x.clone()
-    x[0] = 0
-    keep = x != 0
-    return replace(
-        made,
-        dataset=replace(made.dataset, x=x, truth=made.dataset.truth & keep),
-        non_correlating=made.non_correlating & keep,
-    )
-
-
-def readers(words: int):
-    torch.manual_seed(0)
-    for build in (attention.attention, rationale.relaxed, rationale.reinforce):
-        model = build(words=words)
-        for parameter in model.parameters():
-            torch.nn.init.normal_(parameter, std=0.5)
-        yield model.eval().requires_grad_(False)
-
-
-def ask(method: str) -> dict:
-    record = next(m for m in CATALOGUE if m.name == method)
-    return {"method": method, "null": record.null, "seed": 3, "device": "cpu"}
-
-
-def weights(model, made, rows, method):
-    own = None if ask(method)["null"] else model
-    return weighing.weights_of_words(own, made, rows, ask(method), fit=torch.arange(6))
-
-
-def can(model, method):
-    return (
-        articles.unable(
-            next(m for m in CATALOGUE if m.name == method),
-            articles.Reader(attention.ATTENTION if hasattr(model, "attend") else rationale.RELAXED, 0, None),
-        )
-        == ""
-    )
-
-
-@pytest.mark.parametrize("method", [*articles.OWN, *articles.POST_HOC, *articles.NULLS])
-def test_a_batch_of_one_is_its_row_in_any_batch(odd, method):
-    """Whatever the lengths of the neighbours; random methods draw by sample or for all alike."""
-    rows = torch.arange(len(odd.dataset.x))
-    rows = rows[reading.lengths_of(odd.dataset.x[rows]) < 30]
-    for model in readers(len(odd.vocabulary)):
-        if not can(model, method):
-            continue
-        together = weights(model, odd, rows, method)["weights"]
-        for k in (0, 3, 6):
-            alone = weights(model, odd, rows[k : k + 1], method)["weights"]
-            torch.testing.assert_close(alone[0], together[k], rtol=1e-4, atol=1e-5)
-
-
-def test_what_models_say_of_themselves(odd):
-    rows = torch.arange(len(odd.dataset.x))
-    tokens = odd.dataset.x[rows]
-    one, two, three = readers(len(odd.vocabulary))
-    found = weights(one, odd, rows, "attention")["weights"]
-    np.testing.assert_allclose(found.sum(1)[1:], 1, rtol=1e-5)
-    assert (found[0] == 0).all() and (found[tokens == 0] == 0).all()
-    torch.testing.assert_close(found.float(), one.attention(tokens), rtol=1e-4, atol=1e-6)
-    for model in (two, three):
-        z = weights(model, odd, rows, "rationale")["weights"]
-        torch.testing.assert_close(z.float(), model.selection(tokens), rtol=1e-4, atol=1e-6)
-
-
-def test_shapley_values_of_words_are_complete(odd):
-    rows = torch.arange(1, 5)
-    model = next(readers(len(odd.vocabulary)))
-    for method in ("shapley_sampling", "kernel_shap"):
-        found = weights(model, odd, rows, method)
-        for k, row in enumerate(rows.tolist()):
-            tokens = odd.dataset.x[row : row + 1]
-            length = int(reading.lengths_of(tokens))
-            logits = model(tokens)[0]
-            empty = model.from_embedded(torch.zeros(1, length, model.embedding.dims)).logits[0]
-            target = int(logits.argmax())
-            assert found["weights"][k].sum().item() == pytest.approx((logits - empty)[target].item(), abs=1e-4)
-        assert (found["gap"] < 1e-3).all()
-
-
-def test_odd_documents_are_rows_with_a_status(odd):
-    rows = torch.arange(len(odd.dataset.x))
-    model = next(readers(len(odd.vocabulary)))
-    metrics = {"attr_words": 1, "attr_words_non_correlating": 1}
-    found = weighing.judged(weights(model, odd, rows, "gradient"), odd, rows, metrics, {"part": "scores"})
-    table = pd.DataFrame(found)
-    own = table[table["metric"].eq("attr_words")].set_index("sample")
-    assert len(own) == len(rows)
-    without = ~odd.dataset.truth.any(1)
-    assert without.sum() >= 2
-    for sample in rows.tolist():
-        line = own.loc[sample]
-        if without[sample]:
-            assert (
-                line["status"] == "no sample" and "no correlating words" in line["message"] and np.isnan(line["value"])
-            )
-        else:
-            assert line["status"] == "ok" and 0 <= line["value"] <= 1
-
-
-def test_a_document_of_ten_thousand_words():
-    long = Documents("long", ("the cat saw a dog . " * 1700, *("the cat saw a dog " * 3,) * 4), ODD.facts)
-    made = make(Setting("NC", sizes=(2, 1, 2), length=10_000), long, seed=0)
-    row = reading.lengths_of(made.dataset.x).argmax()[None]
-    assert reading.lengths_of(made.dataset.x[row]).item() == 10_000
-    one, two, _ = readers(len(made.vocabulary))
-    for model, method in ((one, "attention"), (one, "gradient"), (two, "rationale")):
-        found = weighing.weights_of_words(model, made, row, ask(method), fit=torch.arange(2))
-        assert found["weights"].isfinite().all() and found["told"] == [None]
-
-
 def test_documents_of_the_user_and_what_is_wrong_with_them(tmp_path):
     settings = {**TINY, "sizes": (40, 5, 5), "kinds": ("CN",), "epochs": 1, "samples": 2}
     lines = [f"the {word} saw a dog near the house and a {word} ." for word in "abcdefghijklmnopqrstuvwxyz" * 2]
@@ -350,46 +209,3 @@ def test_post_hoc_methods_on_the_same_models(tmp_path_factory):
     )
     assert found.loc["occlusion", "trainings"] == 2 and found.loc["occlusion", "sd_trainings"] >= 0
     assert "Article, attention. near 1 (interval above 0.9):" in words
-
-
-def test_verdicts_on_post_hoc_methods_by_hand():
-    rows = pd.DataFrame({"sample": [0, 0, 1, 1], "model_seed": [0, 1, 0, 1], "value": [0.9, 1.0, 0.94, 1.0]})
-    line = articles_post_hoc.line_of(("CN", "attention", "lime"), rows.assign(frequency=0.04))
-    assert line["attr"] == pytest.approx(0.96) and line["documents"] == 2  # documents: 0.95 and 0.97
-    assert line["sd_trainings"] == pytest.approx((1 - 0.92) / 2**0.5)
-    sure = {**line, "low": 0.95, "high": 0.97}
-    poor = {**line, "method": "gradient", "attr": 0.05, "low": 0.03, "high": 0.07}
-    (said,) = articles_post_hoc.verdicts(pd.DataFrame([sure, poor]))
-    assert "above 0.9): lime 0.96 [0.95, 0.97]; far" in said and "not above the frequency: gradient 0.05" in said
-
-
-def test_marks_of_a_selection_by_hand():
-    chosen, right, wrong = (torch.tensor(mask, dtype=torch.bool) for mask in ([1, 0, 1, 1], [1, 1, 0, 0], [0, 0, 1, 0]))
-    text = articles_rationales.written(["a", "a", "the", "cat"], chosen, right, wrong)
-    assert text == "[a] _a_ [the!] [cat]"
-
-
-def test_the_line_of_figure_8_by_hand():
-    counts = pd.DataFrame({"hits": [1, 2], "selected": [2, 2], "relevant": [1, 3], "words": [10, 10], "misled": [1, 0]})
-    line = articles_rationales.line_of(("CN", "rationale_relaxed", 0, 0.2), counts, 0.99)
-    assert line["selected"] == 0.2 and line["precision"] == 0.75 and line["recall"] == 0.75 and line["misled"] == 0.25
-    assert line["best_precision_dataset"] == 1 and line["best_precision_document"] == 0.75
-    assert line["precision_low"] == 0.5 and line["precision_high"] == 1  # both documents drawn twice
-    assert line["on_target"] and line["best_precision_asked"] == 1
-
-
-def test_a_model_that_selects_all_words_is_not_optimal():
-    """At the rate it selects nothing could be better, but that rate was not asked for."""
-    counts = pd.DataFrame({"hits": [1, 3], "selected": [10, 10], "relevant": [1, 3], "words": [10, 10], "misled": 0})
-    line = articles_rationales.line_of(("CN", "rationale_reinforce", 0, 0.1), counts, 0.99)
-    assert line["precision"] == line["best_precision_dataset"] == 0.2 and line["best_precision_asked"] == 1
-    (said,) = articles_rationales.claims_7_1(pd.DataFrame([line | {"kind": "Article"}]))
-    assert "not what was asked for, 100% of the words are selected, published otherwise" in said
-    words = articles_rationales.claims_7_2(pd.DataFrame([line]))
-    assert "does not hold. Ours 0.00" in words[1] and "asked 10%, selected 100%" in words[1]
-
-
-def test_peaks_and_verdicts_by_hand():
-    assert articles_tables.peaks(torch.tensor([1.0, 2.0, 2.0])).tolist() == [False, False, False]
-    wide, narrow = pd.Series([0.0, 1.0] * 10), pd.Series([0.5, 0.51] * 10)
-    assert "holds" in articles_tables.wider(wide, narrow) and "does not hold" in articles_tables.wider(narrow, wide)

@@ -9,15 +9,13 @@ import pytest
 import torch
 from PIL import Image
 from safetensors.torch import save_file
-from scipy import stats
 
 from forsooth import api, papers
 from forsooth.attributions import METHODS as CATALOGUE
 from forsooth.records import Choice, Task, UsageError
-from forsooth.report import bam as drawn
 from forsooth.scores.contrast import g_c
 from forsooth.store import Store
-from forsooth.suites import bam, bam_claims, bam_figures, bam_presets, contrasts, relative, worlds
+from forsooth.suites import bam, bam_presets, contrasts, relative, worlds
 
 METHODS = ("gradient", "grad_cam", "random", "constant", "absolute_input", "own_methods:raises")
 TINY = {
@@ -229,38 +227,6 @@ def test_scenes_and_objects_of_the_user(tmp_path, photos):
     assert any("common feature is the dog; the class that always has it is hill" in fact for fact in facts)
 
 
-def test_ten_classes_of_objects_at_most():
-    images = tuple(torch.ones(4, 3, 3) for _ in range(26))
-    y = torch.tensor([*range(12), *range(12), 1, 2])
-    names = tuple("abcdefghijkl")
-    many = worlds.Cutouts("many", images, y, names, worlds.objects.by_place(y))
-    few = worlds.few_classes(many, "l")
-    assert len(few.classes) == 10 and {"b", "c", "l"} <= set(few.classes) and list(few.classes) == sorted(few.classes)
-    assert torch.bincount(few.y).tolist()[few.classes.index("b")] == 3
-
-
-def test_the_scene_that_always_has_the_feature_can_be_chosen():
-    about = {"side": 16, "scenes": 10, "cutouts": 10, "feature": "", "seed": 0}
-    plain, led = (worlds.world(worlds.spec(None, **about, first=name)).scenes for name in ("", "reeds"))
-    names, order = list(plain.facts["classes"]), list(led.facts["classes"])
-    assert order == ["reeds", *(name for name in names if name != "reeds")]
-    assert [names[k] for k in plain.y.tolist()] == [order[k] for k in led.y.tolist()] and torch.equal(plain.x, led.x)
-    with pytest.raises(UsageError, match="`first` must be a known name, got 'moon'"):
-        worlds.spec(None, **about, first="moon")
-    with pytest.raises(UsageError, match="`first` must be a known name, got 'moon'"):
-        worlds.led_by(plain, "moon")
-
-
-@pytest.mark.parametrize("same", [False, True])
-def test_cut_outs_of_the_test_are_new_unless_asked_otherwise(same):
-    about = worlds.spec(None, side=16, scenes=10, cutouts=10, feature="", seed=0, same_objects=same)
-    table = worlds.table(about, bam.sizes(dataclasses.replace(bam.QUICK, **{**FEW, "train": 2})), None)
-    seen = {name: set(table.cutout[rows].tolist()) for name, rows in table.splits.items()}
-    assert bool(seen["train"] & seen["test"]) == same
-    scenes = {name: set(table.scene[rows].tolist()) for name, rows in table.splits.items()}
-    assert not scenes["train"] & scenes["test"]
-
-
 @pytest.mark.parametrize(
     "words, message",
     [
@@ -317,34 +283,6 @@ def test_artefacts_have_a_table_and_a_verdict_for_every_claim(tmp_path, run):
         assert claim in words
     table, words = api.reproduce("bam/figure-13", **shared)
     assert {"rho", "rho_low", "published", "k_0.1"} <= set(table) and "GB evolves minimally" in words
-
-
-def test_the_premise_by_hand():
-    drops = pd.DataFrame({"k": [0.1, 0.2, 0.3, 0.4], "value": [0.9, 0.5, 0.6, 0.0]})
-    (said,) = bam_claims.premise(drops)
-    assert ": holds. Ours -0.80" in said
-    said, why = bam_claims.premise(drops.assign(value=[0.1, 0.5, 0.6, 0.0]))
-    assert ": does not hold. Ours -0.20" in said and "cannot follow" in why
-
-
-def test_rho_by_hand():
-    accuracy = np.array([[1.0, 1.0, 1.0], [0.1, 0.5, 0.9]])
-    values = np.array([[0.9, 0.5, 0.1], [0.7, 0.3, -0.1], [0.9, np.nan, 0.1]])
-    found = bam_figures.rho_interval(values, accuracy, n=1000)
-    assert found.mean == pytest.approx(1.0, abs=0.02) and 0.9 < found.low <= found.high <= 1
-    few = bam_figures.rho_interval(values, accuracy, n=3)
-    assert few.mean == found.mean and few.low < found.low  # a drop over three images is mostly chance
-    assert np.isnan(bam_figures.spread(pd.Series([0.5])))
-    assert bam_figures.spread(pd.Series([0.5] * 8)) == 0
-
-
-def test_the_interval_of_a_rate_is_wilsons():
-    values = np.array([1.0] * 7 + [0.0] * 3)
-    known = stats.binomtest(7, 10).proportion_ci(method="wilson")
-    assert drawn._interval(values, rate=True) == pytest.approx((known.low, known.high), abs=1e-3)
-    assert drawn._interval(values, rate=False) == pytest.approx((0.7 - 0.2994, 0.7 + 0.2994), abs=1e-3)
-    series = pd.Series([0.9, 0.4, 0.1], index=[0.1, 0.5, 1.0])
-    assert drawn.correlation(series, 2 * series) == pytest.approx(1) and np.isnan(drawn.correlation(series, 0 * series))
 
 
 def test_a_reversed_pair_reverses_idr():

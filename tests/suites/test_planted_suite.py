@@ -17,7 +17,7 @@ from forsooth.datasets.manipulations import FIXED
 from forsooth.engine import one_thread
 from forsooth.models import resnet
 from forsooth.records import Choice, UsageError
-from forsooth.suites import planted, planted_figures, planted_presets, planting, plots
+from forsooth.suites import planted, planted_presets, planting, plots
 
 METHODS = ("saliency", "gradient_shap_5", "lime_25", "random", "constant", "oracle", "own_methods:raises")
 TINY = {
@@ -254,68 +254,9 @@ def test_figures_are_made_again_with_a_verdict_for_every_claim(tmp_path, run):
         assert claim in words
 
 
-def made(values: dict[str, list[float]], **more: object) -> pd.DataFrame:
-    """One watermark model for each value of a method."""
-    plain = {"manipulation": "watermark", "model": "m", "kind": "similar", "presence": "with", "er": 0.4, "r": 0.5}
-    plain |= {"level": 0}
-    return pd.DataFrame(
-        [
-            {**plain, "method": name, "model_seed": k, "value": v, **more}
-            for name, own in values.items()
-            for k, v in enumerate(own)
-        ]
-    )
-
-
-def test_claims_of_5_1_by_hand():
-    accuracies = pd.DataFrame({"value": [0.99] * 7 + [0.5] * 3, "experiment": "5.1"})
-    models = made({"gradient_shap_200": [0.68, 0.69, 0.70], "saliency": [0.50, 0.52, 0.51]})
-    lines = planted_figures.claims_5_1(models, accuracies)
-    assert lines[0].startswith("No method is near 1 (the best: gradient_shap_200): holds. Ours 0.69 [")
-    assert "70 % of models pass 95 % accuracy: agrees. Ours 0.70 [0.40, 0.89], n = 10" in lines[1]  # Wilson's
-    assert "SHAP is the best on average (ours: its lead over saliency): holds. Ours 0.18" in lines[2]
-    assert "Attr% of SHAP on average: agrees" in lines[3] and "ours at 40%" in lines[3]
-    both = pd.concat([models, models.assign(presence="without", value=models["value"] + [0.2, 0.2, 0.2, 0, 0.1, -0.1])])
-    lines = planted_figures.claims_5_1(both, accuracies)
-    assert any("than its absence, gradient_shap_200: does not hold" in line for line in lines)
-    assert any("than its absence, saliency: cannot be told" in line for line in lines)
-
-
-def test_claims_of_trend_by_hand():
-    rising = pd.concat(
-        [
-            made({"gradient_shap_200": [0.1, 0.11, 0.1]}, level=k).assign(value=lambda t, k=k: t["value"] + 0.1 * k)
-            for k in range(3)
-        ]
-    )
-    flat = pd.concat([made({"saliency": [0.1 + 0.01 * k, 0.1 - 0.01 * k, 0.2]}, level=k) for k in range(3)])
-    lines = planted_figures.claims_of_trend(pd.concat([rising, flat]), pd.DataFrame(), x="level", words="visibility")
-    assert "rises with visibility (slope): holds. Ours 0.10 [0.10, 0.10], n = 3" in lines[0]
-    assert "No other method rises with visibility on any artefact" in lines[1] and ": holds. Ours 0.00" in lines[1]
-    assert "gradient_shap_200 has no trend with visibility, all artefacts together (slope): does not hold" in lines[2]
-    assert "saliency has no trend with visibility, all artefacts together (slope): holds. Ours 0.00" in lines[3]
-    assert "gradient_shap_200 on watermark" in lines[4]
-
-
-def test_presences_of_one_model_are_no_repetition_of_it():
-    steps = [made({"saliency": [0.1 * k, 0.2 * k]}, level=k, presence=p) for k in range(3) for p in ("with", "without")]
-    assert planted_figures.slopes(pd.concat(steps), "level") == pytest.approx([0.1, 0.2])
-    alone = planted_figures.claims_of_trend(pd.concat(steps), pd.DataFrame(), x="level", words="visibility")
-    assert "cannot be told" in alone[0]  # two groups are too few for a trend
-    found = planted_figures.table_of(pd.concat(steps).assign(epoch=1, accuracy=1.0), "5.3")
-    assert list(found["models"]) == [6, 6] and found["slope"].tolist() == pytest.approx([0.15, 0.15])
-
-
 def test_5_2_explains_the_trainings_of_5_1():
     keys = []
     for asked in (("5.2",), ("5.1", "5.2")):
         plan = planted.plan(replace(planted.PAPER, experiments=asked, runs=1), Choice())
         keys.append({task.key for task in plan.tasks if task.name.startswith("train")})
     assert keys[0] == keys[1] and len(keys[0]) == 5
-
-
-def test_the_share_in_the_shapley_range_by_hand():
-    models = pd.concat([made({"saliency": [1.0, 0.9]}, r=0.5), made({"saliency": [0.7, 0.4]}, r=1.0)])
-    assert planted_figures.in_range(models).mean == 0.5
-    assert planted_figures.mean_of([0.3]).n == 1 and np.isnan(planted_figures.mean_of([0.3]).low)
-    assert planted_figures.mean_of([]).n == 0

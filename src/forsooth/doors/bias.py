@@ -164,13 +164,15 @@ def here(about: Subject, askers: Sequence[Asker], progress: Progress) -> dict[An
     games = pieces(about)
     progress.start(total=len(games) + len(askers), done=0)
     for role, start, stop in games:
-        progress.doing([title(role, start, stop)])
+        name = title(role, start, stop)
+        progress.doing([name])
         done[role, start] = play(about, role, start, stop)
-        progress.step(title(role, start, stop))
+        progress.step(name)
     for asker in askers:
-        progress.doing([f"explain: {asker.name}"])
+        name = f"explain: {asker.name}"
+        progress.doing([name])
         done["method", asker.name] = ask(about, asker)
-        progress.step(f"explain: {asker.name}")
+        progress.step(name)
     return done
 
 
@@ -214,7 +216,7 @@ def ask(about: Subject, asker: Asker) -> Cell:
         with explain.lent_randomness(seeds.derive(about.asked.seed, asker.name)):
             maps = maps_of(about, asker)
     except Exception as error:  # a user's method may raise anything
-        return Cell(facts={"failed": True, "status": "error", "message": models.told(error)})
+        return Cell(facts={"failed": True, "status": "error", "message": plugins.told(error)})
     wanted = (len(about.x), *about.references.shape[1:])
     cam_map = asker.name == "grad_cam" and isinstance(maps, Tensor) and maps.shape[2:] == wanted[2:]
     if not isinstance(maps, Tensor) or not (tuple(maps.shape) == wanted or cam_map):

@@ -7,74 +7,24 @@ import time
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from forsooth import names, plugins, seeds
 from forsooth.attributions import METHODS
 from forsooth.doors import models
 from forsooth.doors.check_words import CheckResult, Evidence, Trial, identical, judged
+from forsooth.doors.specimens import CLASSES, ROWS, Specimen, only, specimens, without_shifts
 from forsooth.engine import Progress
 from forsooth.progress import Silent
 from forsooth.records import Method, Need, UsageError
 from forsooth.scores.promises import completeness_gap
 from forsooth.suites import explain
-
-ROWS, CLASSES = 3, 3
-
-
-class Block(nn.Module):
-    """Two convolutions and the way around them: (n, c, h, w) -> (n, c, h, w). [he2016deep]"""
-
-    def __init__(self, channels: int) -> None:
-        super().__init__()
-        self.conv1, self.conv2 = (nn.Conv2d(channels, channels, 3, padding=1, bias=False) for _ in range(2))
-        self.bn1, self.bn2 = nn.BatchNorm2d(channels), nn.BatchNorm2d(channels)
-        self.relu1, self.relu2 = nn.ReLU(), nn.ReLU()
-
-    def forward(self, x: Tensor) -> Tensor:
-        inner = self.relu1(self.bn1(self.conv1(x)))
-        return self.relu2(self.bn2(self.conv2(inner)) + x)
-
-
-class Weighing(nn.Module):
-    """Word vectors (n, length, dims) to logits (n, classes): it says how it weighs and selects its words."""
-
-    def __init__(self, dims: int) -> None:
-        super().__init__()
-        self.key, self.value, self.relu = nn.Linear(dims, 1), nn.Linear(dims, 6), nn.ReLU()
-        self.head = nn.Linear(6, CLASSES)
-
-    def forward(self, x: Tensor) -> Tensor:
-        return self.head((self.attention_of(x)[..., None] * self.relu(self.value(x))).sum(1))
-
-    def attention_of(self, x: Tensor) -> Tensor:
-        """(n, length), one in sum"""
-        chosen = self.selection_of(x)
-        return chosen / chosen.sum(1, keepdim=True)
-
-    def selection_of(self, x: Tensor) -> Tensor:
-        """(n, length) in (0, 1)"""
-        return self.key(x)[..., 0].sigmoid()
-
-
-@dataclass(frozen=True)
-class Specimen:
-    """A small untrained network and inputs for it: x (n, *shape), target (n,), others (k, *shape) for background and
-    fit; layer: what Grad-CAM reads, None where there is no convolution."""
-
-    name: str
-    model: nn.Module
-    x: Tensor
-    target: Tensor
-    background: Tensor
-    fit: Tensor
-    layer: str | None
 
 
 def check(
@@ -102,16 +52,17 @@ def given(method: str | Method | Callable[..., Tensor]) -> tuple[Method, bool]:
     thing: Any = method
     if isinstance(method, str):
         if ":" not in method:
-            if method not in {known.name for known in METHODS}:
+            try:
+                return names.find(method, METHODS, argument="method"), False
+            except UsageError as error:
                 hint = f"your own is package.module:function, e.g. {method}:my_function"
-                raise UsageError(f"{names.unknown(method, [m.name for m in METHODS], argument='method')}; {hint}")
-            return names.find(method, METHODS, argument="method"), False
+                raise UsageError(f"{error}; {hint}") from error
         try:
             thing = plugins.load(method, argument="method")
         except UsageError:
             raise
         except Exception as error:  # whatever the user's module does when it is imported
-            raise UsageError(f"`method` names {method!r}, whose import raised {models.told(error)}") from error
+            raise UsageError(f"`method` names {method!r}, whose import raised {plugins.told(error)}") from error
     own = not isinstance(thing, Method)
     name = method if isinstance(method, str) else getattr(thing, "__name__" if own else "name", type(thing).__name__)
     record = plugins.wrapped(thing, name=name)
@@ -119,42 +70,6 @@ def given(method: str | Method | Callable[..., Tensor]) -> tuple[Method, bool]:
     if odd:
         raise UsageError(f"`needs` of {name} must be among {', '.join(get_args(Need))}, got {', '.join(sorted(odd))}")
     return record, own
-
-
-def specimens(seed: int, device: str) -> tuple[Specimen, ...]:
-    """One network for each kind of input. No ReLU is used twice or in place, which trips many hooks."""
-    plain = (nn.Conv2d(1, 4, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(4, 6, 3, padding=1), nn.ReLU())
-    begin = (nn.Conv2d(3, 6, 3, stride=2, padding=1, bias=False), nn.BatchNorm2d(6), nn.ReLU(), Block(6))
-    end = (nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Dropout(0.5), nn.Linear(6, CLASSES))
-    table = (nn.Linear(6, 8), nn.ReLU(), nn.Dropout(0.5), nn.Linear(8, CLASSES))
-    kinds = (
-        ("image 1×8×8", nn.Sequential(*plain, nn.Flatten(), nn.Linear(6 * 4 * 4, CLASSES)), (1, 8, 8), "3"),
-        ("image 3×16×16", nn.Sequential(*begin, *end), (3, 16, 16), "3"),
-        ("table of 6", nn.Sequential(*table), (6,), None),
-        ("words 5×4", Weighing(4), (5, 4), None),
-    )
-    made = []
-    for name, model, shape, layer in kinds:
-        draw = torch.rand if len(shape) == 3 else torch.randn
-        sizes = {"x": ROWS, "background": 5, "fit": 40}
-        x, background, fit = (
-            draw((n, *shape), generator=seeds.generator(seed, name, part)).to(device) for part, n in sizes.items()
-        )
-        target = torch.arange(ROWS, device=device) % CLASSES
-        ready = drawn(model, seeds.generator(seed, name, "weights")).to(device)
-        made.append(Specimen(name, ready, x, target, background, fit, layer))
-    return tuple(made)
-
-
-def drawn(model: nn.Module, generator: torch.Generator) -> nn.Module:
-    """The model in eval mode, its weights and batch statistics drawn: as a trained one, it has none that is 0 or 1."""
-    for part in model.modules():
-        for name, value in (*part.named_parameters(recurse=False), *part.named_buffers(recurse=False)):
-            if value.is_floating_point():
-                new = torch.randn(value.shape, generator=generator) / max(1, value[0].numel()) ** 0.5
-                positive = name == "running_var" or (isinstance(part, nn.BatchNorm2d) and name == "weight")
-                value.data = new.abs() + 0.5 if positive else new
-    return model.eval()
 
 
 def evidence(method: Method, kind: Specimen, seed: int) -> Evidence:
@@ -178,10 +93,6 @@ def evidence(method: Method, kind: Specimen, seed: int) -> Evidence:
     )
 
 
-def only(kind: Specimen, row: int) -> Specimen:
-    return replace(kind, x=kind.x[row : row + 1], target=kind.target[row : row + 1])
-
-
 def tried(method: Method, kind: Specimen, seed: int) -> Trial:
     """One call as the suites make it, on copies, so that what it does to them is seen and harms no other call."""
     kind = copy.deepcopy(kind)
@@ -193,7 +104,8 @@ def tried(method: Method, kind: Specimen, seed: int) -> Trial:
         try:
             maps = method(kind.model, kind.x, kind.target, generator=seeds.generator(seed, method.name), **lent)
         except Exception as error:  # a user's method may raise anything; that is the answer
-            fault, message = "raised", f"{' '.join(models.told(error).split())} ({place(error, method.function)})"
+            said = " ".join(f"{type(error).__name__}: {error}"[:500].split())
+            fault, message = "raised", f"{said} ({place(error, method.function)})"
         seconds, after, left = time.perf_counter() - begun, state(kind), generators(kind.x.is_cuda)
     if not fault and (not isinstance(maps, Tensor) or tuple(maps.shape) != shape):
         came = tuple(maps.shape) if isinstance(maps, Tensor) else f"{type(maps).__name__}, which is no tensor"
@@ -290,12 +202,3 @@ def gap(method: Method, kind: Specimen, maps: Tensor, seed: int) -> float:
         change = kind.model(kind.x) - kind.model(torch.zeros_like(kind.x))
         gaps = completeness_gap(maps.to(rows.device), change[rows, kind.target])
     return gaps.median().item() if len(gaps) else float("nan")
-
-
-def without_shifts(model: nn.Module) -> nn.Module:
-    """A copy in which no constant is added anywhere."""
-    model = copy.deepcopy(model)
-    for name, value in (*model.named_parameters(), *model.named_buffers()):
-        if name.endswith(("bias", "running_mean")):
-            value.data.zero_()
-    return model

@@ -120,14 +120,16 @@ def here(case: Case, askers: Sequence[Asker], progress: Progress) -> dict[Any, C
     parts = patching.pieces(case)
     progress.start(total=len(parts) + len(askers), done=0)
     for start, stop in parts:
-        progress.doing([patching.title(start, stop)])
+        name = patching.title(start, stop)
+        progress.doing([name])
         made[start, stop] = patching.search(case, DEFAULT, start, stop)
-        progress.step(patching.title(start, stop))
+        progress.step(name)
     done = patching.whole(list(made.values()))
     for asker in askers:
-        progress.doing([f"explain: {asker.name}"])
+        name = f"explain: {asker.name}"
+        progress.doing([name])
         made[asker.name] = ask(case, done.x, asker)
-        progress.step(f"explain: {asker.name}")
+        progress.step(name)
     return made
 
 
@@ -153,7 +155,7 @@ def ask(case: Case, patched: Tensor, asker: Asker) -> Cell:
     except UsageError as error:
         facts = {"failed": True, "status": "wrong shape", "message": str(error)}
     except Exception as error:  # a user's method may raise anything
-        facts = {"failed": True, "status": "error", "message": models.told(error)}
+        facts = {"failed": True, "status": "error", "message": plugins.told(error)}
     return Cell(tensors={"change": change, "rise": rise}, facts=facts)
 
 

@@ -49,14 +49,14 @@ def given(model: Any) -> Any:
     except UsageError:
         raise
     except Exception as error:  # whatever the user's module does when it is imported
-        raise UsageError(f"`model` names {model!r}, whose import raised {told(error)}") from error
+        raise UsageError(f"`model` names {model!r}, whose import raised {plugins.told(error)}") from error
     if is_model(thing) or not callable(thing) or wants_input(thing, model):
         return thing
     try:
         with one_thread():  # tasks build it so; a build that trains would differ in the last bits with more
             return thing()
     except Exception as error:
-        raise UsageError(f"`model` must be built without an error, but {model} raised {told(error)}") from error
+        raise UsageError(f"`model` must be built without an error, but {model} raised {plugins.told(error)}") from error
 
 
 def check_same(found: str, digest: str, model: Any) -> None:
@@ -64,10 +64,6 @@ def check_same(found: str, digest: str, model: Any) -> None:
     if found != digest:
         why = "gave another model, or its files changed: fix its seed, or save the model and load it"
         raise UsageError(f"`model` must be the same whenever it is built, but {model} {why}")
-
-
-def told(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}"[:500] + plugins.place(error)
 
 
 def is_model(thing: Any) -> bool:
@@ -171,7 +167,7 @@ def of_function(function: Callable[..., Any], x: Tensor, *, arrays: bool) -> Mod
         except UsageError:
             raise
         except Exception as error:
-            refused.append(f"{'a numpy array' if array else 'a tensor'} it raised {told(error)}")
+            refused.append(f"{'a numpy array' if array else 'a tensor'} it raised {plugins.told(error)}")
         else:
             return model
     raise UsageError(f"`model` must take inputs of shape {('n', *x.shape[1:])}, but with {', and with '.join(refused)}")
@@ -204,7 +200,9 @@ def asked(model: Model, x: Tensor) -> Tensor:
     except UsageError:
         raise
     except Exception as error:  # the user's model may raise anything at inputs it was not made for
-        raise UsageError(f"`model` must take inputs of shape {tuple(x.shape)}, but it raised {told(error)}") from error
+        raise UsageError(
+            f"`model` must take inputs of shape {tuple(x.shape)}, but it raised {plugins.told(error)}"
+        ) from error
     if not isinstance(answer, Tensor):
         came = type(answer).__name__
         raise UsageError(f"`model` must give a tensor of shape (n, classes), got {came}: wrap it to give the logits")

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from forsooth import seeds
+from forsooth import plugins, seeds
 from forsooth.doors import inputs, models
 from forsooth.doors.independence_words import Case, Wanted
 from forsooth.engine import one_thread
@@ -110,7 +110,7 @@ def search(case: Case, settings: Search, start: int, stop: int) -> Cell:
     try:
         done = functionless(case.module, x, mask, start=draw, bounds=case.bounds, search=settings)
     except RuntimeError as error:  # torch: nothing that was done to the input can be derived
-        why = models.told(error)
+        why = plugins.told(error)
         raise UsageError(f"`model` must let gradients through to its input, but torch says {why}") from error
     return Cell(tensors={name: getattr(done, name) for name in TENSORS})
 

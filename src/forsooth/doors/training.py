@@ -51,7 +51,7 @@ def found(path: str) -> Callable[[Dataset], Any]:
     except UsageError:
         raise
     except Exception as error:  # whatever the user's module does when it is imported
-        raise UsageError(f"`train` names {path!r}, whose import raised {models.told(error)}") from error
+        raise UsageError(f"`train` names {path!r}, whose import raised {plugins.told(error)}") from error
     if not callable(thing) or isinstance(thing, nn.Module) or inspect.isclass(thing):
         what = "a class" if inspect.isclass(thing) else f"a {type(thing).__name__}"
         raise UsageError(f"`train` must name a function(dataset) that returns a torch module, got {path}, {what}")
@@ -79,7 +79,7 @@ def trained(path: str, plot: Values, *, seed: int, device: str) -> nn.Module:
         with explain.lent_randomness(seed), torch.enable_grad():
             made = function(given(plot, facts))
     except (Exception, SystemExit) as error:  # a user's function may raise anything
-        raise FailedTraining(f"{path} raised {_told(error)}") from error
+        raise FailedTraining(f"{path} raised {plugins.told(error)}") from error
     if not isinstance(made, nn.Module):
         came = f"the class {made.__name__}" if isinstance(made, type) else type(made).__name__
         raise FailedTraining(f"{path} must return a torch module, got {came}")
@@ -221,8 +221,3 @@ def who(ask: Values, train: str) -> dict[str, str]:
     """The method, and the model that it looked at."""
     null = plugins.method(ask["method"], METHODS).null
     return {"method": ask["method"], "model": "none" if null else model_name(train)}
-
-
-def _told(error: BaseException) -> str:
-    """The error and the last line of the user's own files that led to it."""
-    return f"{type(error).__name__}: {error}"[:500] + plugins.place(error)

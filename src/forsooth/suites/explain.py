@@ -42,13 +42,7 @@ def attribute(name: str, question: Question) -> Cell:
         with lent_randomness(seeds.derive(question.seed, name)):
             maps = _maps(method, question)
     except Exception as error:  # a user's method may raise anything; it becomes a row, and is tried again next time
-        return Cell(
-            facts={
-                "failed": True,
-                "status": "error",
-                "message": f"{type(error).__name__}: {error}"[:500] + plugins.place(error),
-            }
-        )
+        return Cell(facts={"failed": True, "status": "error", "message": plugins.told(error)})
     if not isinstance(maps, Tensor) or maps.shape != question.x.shape:
         came = tuple(maps.shape) if isinstance(maps, Tensor) else type(maps).__name__
         message = f"the map must have the shape of x {tuple(question.x.shape)}, got {came}"

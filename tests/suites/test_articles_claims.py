@@ -1,0 +1,50 @@
+"""The words of the figures of articles, and the numbers in them, worked out by hand."""
+
+import pandas as pd
+import pytest
+import torch
+
+from forsooth.suites import articles_post_hoc, articles_rationales, articles_tables
+
+
+def test_verdicts_on_post_hoc_methods_by_hand():
+    rows = pd.DataFrame({"sample": [0, 0, 1, 1], "model_seed": [0, 1, 0, 1], "value": [0.9, 1.0, 0.94, 1.0]})
+    line = articles_post_hoc.line_of(("CN", "attention", "lime"), rows.assign(frequency=0.04))
+    assert line["attr"] == pytest.approx(0.96) and line["documents"] == 2  # documents: 0.95 and 0.97
+    assert line["sd_trainings"] == pytest.approx((1 - 0.92) / 2**0.5)
+    sure = {**line, "low": 0.95, "high": 0.97}
+    poor = {**line, "method": "gradient", "attr": 0.05, "low": 0.03, "high": 0.07}
+    (said,) = articles_post_hoc.verdicts(pd.DataFrame([sure, poor]))
+    assert "above 0.9): lime 0.96 [0.95, 0.97]; far" in said and "not above the frequency: gradient 0.05" in said
+
+
+def test_marks_of_a_selection_by_hand():
+    chosen, right, wrong = (torch.tensor(mask, dtype=torch.bool) for mask in ([1, 0, 1, 1], [1, 1, 0, 0], [0, 0, 1, 0]))
+    text = articles_rationales.written(["a", "a", "the", "cat"], chosen, right, wrong)
+    assert text == "[a] _a_ [the!] [cat]"
+
+
+def test_the_line_of_figure_8_by_hand():
+    counts = pd.DataFrame({"hits": [1, 2], "selected": [2, 2], "relevant": [1, 3], "words": [10, 10], "misled": [1, 0]})
+    line = articles_rationales.line_of(("CN", "rationale_relaxed", 0, 0.2), counts, 0.99)
+    assert line["selected"] == 0.2 and line["precision"] == 0.75 and line["recall"] == 0.75 and line["misled"] == 0.25
+    assert line["best_precision_dataset"] == 1 and line["best_precision_document"] == 0.75
+    assert line["precision_low"] == 0.5 and line["precision_high"] == 1  # both documents drawn twice
+    assert line["on_target"] and line["best_precision_asked"] == 1
+
+
+def test_a_model_that_selects_all_words_is_not_optimal():
+    """At the rate it selects nothing could be better, but that rate was not asked for."""
+    counts = pd.DataFrame({"hits": [1, 3], "selected": [10, 10], "relevant": [1, 3], "words": [10, 10], "misled": 0})
+    line = articles_rationales.line_of(("CN", "rationale_reinforce", 0, 0.1), counts, 0.99)
+    assert line["precision"] == line["best_precision_dataset"] == 0.2 and line["best_precision_asked"] == 1
+    (said,) = articles_rationales.claims_7_1(pd.DataFrame([line | {"kind": "Article"}]))
+    assert "not what was asked for, 100% of the words are selected, published otherwise" in said
+    words = articles_rationales.claims_7_2(pd.DataFrame([line]))
+    assert "does not hold. Ours 0.00" in words[1] and "asked 10%, selected 100%" in words[1]
+
+
+def test_peaks_and_verdicts_by_hand():
+    assert articles_tables.peaks(torch.tensor([1.0, 2.0, 2.0])).tolist() == [False, False, False]
+    wide, narrow = pd.Series([0.0, 1.0] * 10), pd.Series([0.5, 0.51] * 10)
+    assert "holds" in articles_tables.wider(wide, narrow) and "does not hold" in articles_tables.wider(narrow, wide)
