@@ -146,6 +146,8 @@ def test_documents_of_the_user_and_what_is_wrong_with_them(tmp_path):
         api.run("articles", settings=settings, data=tmp_path / "one.txt", out=tmp_path / "one")
     with pytest.raises(UsageError, match=r"`models` must be models of text .* got 'mlp'"):
         articles.plan(replace(articles.QUICK, models=("mlp",)), Choice())
+    with pytest.raises(UsageError, match="`kinds` must be a known name, got 'CM'; did you mean"):
+        articles.plan(replace(articles.QUICK, kinds=("CM",)), Choice())
 
 
 def test_the_paper_preset_is_the_papers_plan():

@@ -153,6 +153,9 @@ def plots(settings: Settings, choice: Choice) -> Iterator[dict[str, Any]]:
         "digest": sources.digest(choice.data) if choice.data else None,
         "vectors_digest": sources.digest(settings.vectors) if settings.vectors else None,
     }
+    for kind in settings.kinds:
+        if kind not in KINDS:
+            raise names.unknown(kind, KINDS, argument="kinds")
     for kind in names.kept(settings.kinds, choice.only, "kind"):
         setting = Setting(kind, settings.sizes, settings.length, settings.cap, settings.filtered)  # type: ignore[arg-type]
         yield {"setting": reading.plain(setting), **files, **digests, "seed": seeds.derive(choice.seed, "data")}
