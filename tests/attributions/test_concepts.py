@@ -18,6 +18,7 @@ from forsooth.attributions.concepts import (
     activations,
     averaged,
     concept_vector,
+    parted,
     ridge,
     sensitivity,
     t_test,
@@ -164,12 +165,16 @@ def test_t_test_against_scipy():
 
 def test_averaging_over_the_layers_that_pass():
     def at(p, *scores):
-        return LayerTest("layer", torch.tensor(scores), torch.tensor(scores), p, torch.ones(2))
+        inputs = torch.tensor([scores[0], scores[1], sum(scores) / 2])
+        return LayerTest("layer", torch.tensor(scores), torch.tensor(scores), p, torch.ones(2), inputs)
 
     tests = [at(0.005, 0.8, 1.0), at(0.02, 0.0, 0.0), at(0.01, 0.4, 0.6), at(math.nan, 0.1, 0.1)]
     assert averaged(tests) == pytest.approx(0.7)
     assert averaged(tests, level=0.05) == pytest.approx((0.9 + 0.0 + 0.5) / 3)
     assert math.isnan(averaged(tests, level=0.001))
+    inputs, sets = parted(tests)
+    assert inputs.tolist() == pytest.approx([0.6, 0.8, 0.7]) and sets.tolist() == pytest.approx([0.6, 0.8])
+    assert [len(part) for part in parted(tests, level=0.001)] == [0, 0]
 
 
 def planted(weight):
@@ -220,16 +225,19 @@ def test_tcav_literally():
     first, last = model[0], model[2]
     slopes = (first(x) > 0).double() * last.weight[0]  # of the first class by the units of the first layer
     pairs = [(concept, one) for one in randoms] + [(randoms[i], randoms[(i + 1) % 3]) for i in range(3)]
-    scores = []
+    scores, positive = [], []
     for one, two in pairs:
         h = first(torch.cat([one, two])).detach().numpy()
         penalty = 0.1 * ((h - h.mean(0)) ** 2).sum(1).mean()
         vector = torch.from_numpy(Ridge(alpha=penalty).fit(h, [1] * 12 + [-1] * 12).coef_)
-        scores.append(((slopes @ vector) > 0).double().mean().item())
+        positive.append(((slopes @ vector) > 0).double())
+        scores.append(positive[-1].mean().item())
     assert test.scores.tolist() == pytest.approx(scores[:3]) and test.random_scores.tolist() == pytest.approx(
         scores[3:]
     )
     assert test.p == pytest.approx(scipy.stats.ttest_ind(scores[:3], scores[3:]).pvalue)
+    assert test.inputs.tolist() == pytest.approx(torch.stack(positive[:3]).mean(0).tolist())
+    assert test.inputs.mean().item() == pytest.approx(test.scores.mean().item())
 
 
 def test_bad_input():

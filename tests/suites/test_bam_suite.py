@@ -10,7 +10,7 @@ import torch
 from PIL import Image
 from safetensors.torch import save_file
 
-from forsooth import api, papers
+from forsooth import api, papers, records
 from forsooth.attributions import METHODS as CATALOGUE
 from forsooth.records import Choice, Task, UsageError
 from forsooth.scores.contrast import g_c
@@ -49,7 +49,7 @@ def tasks(settings: dict[str, object]) -> dict[str, Task]:
 
 def test_every_part_has_its_rows(rows):
     parts = {"training", "verification", "patches", "concepts", "samples", "random", "robustness", "fine", "scores"}
-    assert set(rows["part"]) == parts
+    assert set(rows["part"]) - {"concept_inputs", "concept_sets"} == parts
     samples = of(rows, part="samples", method="gradient")
     assert samples.groupby("metric").size().to_dict() == {"mcs": 60, "idr": 60, "iir": 60}
     assert {"ok", "no sample"} == set(samples["status"])
@@ -164,6 +164,52 @@ def test_tcav_has_a_contrast_or_says_why_not(rows):
     assert own["message"].str.contains("layers pass p <= 0.01").all()
     known = own[own["status"].eq("ok")]
     np.testing.assert_allclose(known["value"], known["first"] - known["second"], atol=1e-12)
+
+
+def test_tcav_by_input_and_by_set_has_the_mean_of_its_score(run):
+    task, store = tasks(TINY)["TCAV"], Store(run.folder / "store")
+    cells = [store.read(key) for key in task.needs[:2]]  # f_o and f_s
+    asked = {**task.arguments, "ask": {**task.arguments["ask"], "level": 1.0}}
+    rows = of(pd.DataFrame(relative.ask_tcav(*cells, **asked).rows), mask="object")
+    score = of(rows, part="concepts")[["first", "second", "value"]].iloc[0]
+    inputs, sets = (of(rows, part=part) for part in ("concept_inputs", "concept_sets"))
+    for part in (inputs, sets):
+        np.testing.assert_allclose(part[["first", "second", "value"]].mean(), score, atol=1e-12)
+    seen = worlds.images(task.arguments["world"], task.arguments["sizes"], 1.0, count=15)
+    assert inputs["sample"].tolist() == seen.rows.tolist() and sets["sample"].tolist() == [0, 1, 2]
+
+
+def test_without_a_layer_that_passes_tcav_has_no_rows_by_input():
+    one, two = (relative.Asked(score, 0.5, [], [], [3, 4], "0 of 5") for score in (0.9, float("nan")))
+    cells = [records.Cell(facts={"name": name, "net": {"k": None}}) for name in ("f_o", "f_s")]
+    rows = relative._contrasts(cells, {"f_o": one, "f_s": two}, {})
+    assert [(row["part"], row["mask"], row["status"]) for row in rows] == [
+        ("concepts", "object", "undefined"),
+        ("concepts", "random", "ok"),
+    ]
+
+
+def test_two_trainings_are_drawn_and_judged_together(tmp_path):
+    methods = ("gradient", "grad_cam", "guided_backprop")
+    settings = {**TINY, "trainings": 2, "epochs": 2, "samples": 30, "level": 1.0, "methods": methods}
+    settings |= {"placings": ("as_built",), "sets": 2, "fine_train": 10}
+    run = api.run("bam", methods=methods, settings=settings, out=tmp_path / "run")
+    assert set(run.rows["model_seed"]) == {0, 1}
+    assert {file.stem for file in (run.folder / "figures").glob("*.svg")} >= {"bam_verification", "bam_contrasts"}
+    table, words = api.reproduce("bam/section-5", settings=settings, out=run.folder)
+    assert "2 trainings of each" in words and "of 2000 draws" in words and "TCAV has the highest MCS (its" in words
+    tcav = table.set_index("method").loc["tcav"]
+    assert tcav["low"] <= tcav["value"] <= tcav["high"] and tcav["images"] == 15
+    own = of(run.rows, part="samples", method="gradient", metric="iir", status="ok")
+    line = of(table, metric="iir", method="gradient").iloc[0]
+    assert line["value"] == pytest.approx(own.groupby("sample")["value"].mean().mean(), abs=1e-4)
+    assert line["images"] == own["sample"].nunique() < len(own)
+    table, words = api.reproduce("bam/figure-13", settings=settings, out=run.folder)
+    assert (
+        "TCAV follows the drop best of all (its rho" in words and table.set_index("method").loc["tcav", "images"] == 15
+    )
+    table, _ = api.reproduce("bam/figure-2", settings=settings, out=run.folder)
+    assert len(table) == len(table[["net", "shown", "metric"]].drop_duplicates())
 
 
 def test_a_model_below_its_gate_is_not_explained(tmp_path):

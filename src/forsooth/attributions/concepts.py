@@ -71,6 +71,8 @@ class LayerTest:
     random_scores  (sets,) the same for a random set in the place of the concept
     p              of the two-sided t-test
     accuracy       (sets,) of the concept's vectors on held-out examples
+    inputs         (n,) share of the concept's vectors along which the sensitivity of an input is positive; their mean
+                   is that of the scores
     """
 
     layer: str
@@ -78,6 +80,7 @@ class LayerTest:
     random_scores: Tensor
     p: float
     accuracy: Tensor
+    inputs: Tensor
 
 
 def tcav(
@@ -111,10 +114,12 @@ def tcav(
         pairs = [(own, other) for other in others] + list(zip(others, [*others[1:], others[0]], strict=True))
         found = [concept_vector(one, two, generator=generator, settings=settings) for one, two in pairs]
         vectors = torch.stack([one.direction for one in found])
-        mine, theirs = tcav_score(sensitivity(model, *inputs, layer=layer, vectors=vectors, of=settings.of)).chunk(2)
+        slopes = sensitivity(model, *inputs, layer=layer, vectors=vectors, of=settings.of)  # (n, 2 sets)
+        mine, theirs = tcav_score(slopes).chunk(2)
         p = t_test(mine, theirs if settings.against == "random" else 0.5)
         accuracy = torch.tensor([one.accuracy for one in found[: len(randoms)]], dtype=torch.float64)
-        tests.append(LayerTest(layer, mine, theirs, p, accuracy))
+        each = tcav_score(slopes[:, : len(randoms)].T)  # (n,)
+        tests.append(LayerTest(layer, mine, theirs, p, accuracy, each))
     return tuple(tests)
 
 
@@ -267,3 +272,12 @@ def averaged(tests: Sequence[LayerTest], *, level: float = LEVEL) -> float:
     """The mean score of the layers whose p is at most `level`; nan where none passes."""
     passed = [test.scores.mean().item() for test in tests if test.p <= level]
     return sum(passed) / len(passed) if passed else math.nan
+
+
+def parted(tests: Sequence[LayerTest], *, level: float = LEVEL) -> tuple[Tensor, Tensor]:
+    """What `averaged` is the mean of: shares by input (n,), and by random set (sets,); both empty where none passes."""
+    passed = [test for test in tests if test.p <= level]
+    if not passed:
+        return torch.empty(0), torch.empty(0)
+    inputs, scores = (torch.stack([getattr(test, name) for test in passed]) for name in ("inputs", "scores"))
+    return inputs.mean(0), scores.mean(0)

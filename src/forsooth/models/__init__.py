@@ -1,6 +1,7 @@
 """Networks to be explained: what they are, how they are trained, and when they are good enough."""
 
 from forsooth.models.attention import ATTENTION
+from forsooth.models.efficient import EFFICIENTNET_LITE0
 from forsooth.models.lenet import LENET, MLP5
 from forsooth.models.rationale import REINFORCE, RELAXED
 from forsooth.models.residual import RESNET34, RESNET50, RESNET101
@@ -25,6 +26,7 @@ MODELS = (
     ALEXNET,
     VGG16,
     VGG19,
+    EFFICIENTNET_LITE0,
     ATTENTION,
     REINFORCE,
     RELAXED,

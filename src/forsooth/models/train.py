@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from forsooth import chunks, seeds
+from forsooth.models import weights
 from forsooth.models.adam import flatten, move
 from forsooth.models.augment import augmented
 from forsooth.models.dense import as_matrices
@@ -62,6 +63,7 @@ def fit(
     *,
     seed: int,
     device: torch.device | str = "cpu",
+    start: str | None = None,
 ) -> Trained:
     """Train `build()` on the split `train`, keep the state of least loss on `val`, judge it on `test`.
 
@@ -70,21 +72,29 @@ def fit(
     A training has collapsed when it meets a nan or when the accuracy of its kept state on `val` is below the gate. It
     is begun anew under its own named seed, at most `recipe.restarts` times. If all collapse, the one of the highest
     accuracy on `val` is given; the gate itself is asked on `test`, and a training that met a nan never passes.
+
+    start  file of weights that all layers but the last begin with; None: all are drawn
     """
     check(recipe)
+
+    def begin(generator: torch.Generator) -> nn.Module:
+        module = initialise(build(), generator)
+        return module if start is None else weights.load(module, start, but_last=True)
+
     x, y = _checked(dataset, torch.device(device))
     with _few_threads(x):
-        return _fit(build, x, y, {name: dataset.splits[name].to(x.device) for name in SPLITS}, recipe, seed=seed)
+        return _fit(begin, x, y, {name: dataset.splits[name].to(x.device) for name in SPLITS}, recipe, seed=seed)
 
 
-def _fit(
-    build: Callable[[], nn.Module], x: Tensor, y: Tensor, splits: dict[str, Tensor], recipe: Recipe, *, seed: int
-) -> Trained:
+Begin = Callable[[torch.Generator], nn.Module]  # the untrained network
+
+
+def _fit(begin: Begin, x: Tensor, y: Tensor, splits: dict[str, Tensor], recipe: Recipe, *, seed: int) -> Trained:
     tried: list[tuple[float, Run]] = []  # accuracy on val, training
     attempts: list[float] = []
     for attempt in range(recipe.restarts + 1):
         with own_randomness(seeds.derive(seed, attempt), x.device):
-            run = _train(build, x, y, splits, recipe, seed=seeds.derive(seed, attempt))
+            run = _train(begin, x, y, splits, recipe, seed=seeds.derive(seed, attempt))
             accuracy = _accuracy(run.module, x, y, splits["val"]) if isfinite(run.curve[-1]) else -1.0
             attempts.append(_accuracy(run.module, x, y, splits["test"]))
         tried.append((accuracy, run))
@@ -116,13 +126,11 @@ class Run(NamedTuple):
     saved: list[Checkpoint]
 
 
-def _train(
-    build: Callable[[], nn.Module], x: Tensor, y: Tensor, splits: dict[str, Tensor], recipe: Recipe, *, seed: int
-) -> Run:
+def _train(begin: Begin, x: Tensor, y: Tensor, splits: dict[str, Tensor], recipe: Recipe, *, seed: int) -> Run:
     """One training, begun at its initialisation."""
     shuffle, changes = seeds.generator(seed, "shuffle"), seeds.generator(seed, "augment")
     train, val = splits["train"], splits["val"]
-    module = initialise(build(), seeds.generator(seed, "init")).to(x.device, x.dtype)
+    module = begin(seeds.generator(seed, "init")).to(x.device, x.dtype)
     forward = as_matrices(module, x.shape[1:]) or module
     learn = _in_bfloat16(forward) if recipe.autocast and x.device.type in HALVED else forward
     parameters = [p for p in module.parameters() if p.requires_grad]

@@ -17,14 +17,22 @@ Net = TypeVar("Net", bound=nn.Module)
 NAMED = 5  # entries that a message names before it counts
 
 
-def load(module: Net, path: str | Path) -> Net:
+def load(module: Net, path: str | Path, *, but_last: bool = False) -> Net:
     """The module itself, with the weights of a .npz or .safetensors file.
 
     The entries are those of the module's state dict. Values take the module's device and precision. Counts of batches
     (`num_batches_tracked`) may be absent: they play no part in a prediction. Nothing changes where the file does not
     fit.
+
+    but_last  the last layer stays as it is, whatever the file has for it: a beginning for a network of other classes
     """
     found, expected = read(path), module.state_dict()
+    if but_last:
+        last = [name for name, _ in module.named_children()][-1] + "."
+        found, expected = (
+            {name: value for name, value in entries.items() if not name.startswith(last)}
+            for entries in (found, expected)
+        )
     missing = [name for name in expected if name not in found and not name.endswith("num_batches_tracked")]
     unexpected = [name for name in found if name not in expected]
     both = [name for name in found if name in expected]

@@ -74,6 +74,7 @@ def bam_verification(results: Results, tables: Tables) -> tuple[Drawing, ...]:
 
 
 def _verification(told: pd.DataFrame) -> Figure:
+    told = told.groupby(["net", "shown", "metric"], sort=False, as_index=False)["value"].mean()  # over trainings
     nets = list(dict.fromkeys(told["net"]))
     rises = told[told["metric"].eq("confidence_rises")].set_index("net")["value"]
     strange = told[told["metric"].eq("unfamiliar")].set_index(["net", "shown"])["value"]
@@ -153,7 +154,8 @@ def _bars(results: Results, rows: pd.DataFrame) -> Figure:
 
 def _bar(axis: Axes, rows: pd.DataFrame, place: int, *, null: bool) -> None:
     """One method in one metric."""
-    values = rows[rows["part"].isin(["samples", "concepts"]) & rows["mask"].eq("object")]["value"].to_numpy(float)
+    own = rows[rows["part"].isin(["samples", "concepts"]) & rows["mask"].eq("object")]
+    values = own.groupby("sample", sort=False)["value"].mean().to_numpy(float)  # an image once, also of many trainings
     if not len(values):
         return
     axis.barh(place, values.mean(), height=0.62, color=NULL if null else BLUE, alpha=0.75)

@@ -1,6 +1,6 @@
 """Relative importance: an object matters more to one model, or in one input, than in another [yang2019benchmarking]."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -40,22 +40,29 @@ def plan(settings: Settings, choice: Choice) -> Plan:
     methods = [plugins.method(name, METHODS).name for name in choice.methods or settings.methods]
     for arch in names.kept(settings.models, choice.only, "model"):
         names.find(arch, MODELS, argument="models")
-        about = {"suite": "bam", "model": arch, "model_seed": 0, "placing": "as_built"}
-        shared = {"world": world, "sizes": sizes(settings), "about": about}
-        trained = [training_task(net, arch, settings, choice, shared) for net in networks(settings)]
-        patches = patching_task(trained[2], settings, choice, shared)
-        told = make_task(relative.verify, {**shared, "device": choice.device}, trained, name="verify", version=1)
-        tasks += [*trained, told, patches, tcav_task(trained, settings, choice, shared)]
-        tasks.append(make_task(contrasts.show, {**shared, "samples": settings.samples}, name="example", version=1))
-        tasks += [explaining_task(name, [*trained, patches], settings, choice, shared) for name in methods]
+        for number in range(settings.trainings):
+            about = {"suite": "bam", "model": arch, "model_seed": number, "placing": "as_built"}
+            shared = {"world": world, "sizes": sizes(settings), "about": about}
+            tasks += training(shared, methods, settings, choice)
     return Plan(tasks=tuple(tasks), facts=facts(settings))
+
+
+def training(shared: Mapping[str, Any], methods: Sequence[str], settings: Settings, choice: Choice) -> list[Task]:
+    """All networks trained once, and all that is asked of them."""
+    trained = [training_task(net, settings, choice, shared) for net in networks(settings)]
+    patches = patching_task(trained[2], settings, choice, shared)
+    told = make_task(relative.verify, {**shared, "device": choice.device}, trained, name="verify", version=1)
+    tasks = [*trained, told, patches, tcav_task(trained, settings, choice, shared)]
+    if not shared["about"]["model_seed"]:
+        tasks.append(make_task(contrasts.show, {**shared, "samples": settings.samples}, name="example", version=1))
+    return tasks + [explaining_task(name, [*trained, patches], settings, choice, shared) for name in methods]
 
 
 def check(settings: Settings) -> None:
     """Refuse what cannot be, before any work."""
     if 1.0 not in settings.ks:
         raise UsageError(f"`ks` must hold 1.0, which the others are set against, got {settings.ks}")
-    for name in ("samples", "few", "fine", "robust", "trials"):
+    for name in ("samples", "few", "fine", "robust", "trials", "trainings"):
         if getattr(settings, name) < 1:
             raise UsageError(f"`{name}` must be at least 1, got {getattr(settings, name)}")
     if settings.sets < 2:
@@ -82,9 +89,8 @@ def networks(settings: Settings) -> list[dict[str, Any]]:
     return found + [{"name": f"f_s_{k:g}", "label": "scene", "shown": "os", "k": k} for k in settings.ks]
 
 
-def training_task(
-    net: Mapping[str, Any], arch: str, settings: Settings, choice: Choice, shared: Mapping[str, Any]
-) -> Task:
+def training_task(net: Mapping[str, Any], settings: Settings, choice: Choice, shared: Mapping[str, Any]) -> Task:
+    arch, number = shared["about"]["model"], shared["about"]["model_seed"]
     known = RECIPES[settings.recipe]
     recipe = replace(known, gate=settings.gate, restarts=0, epochs=settings.epochs or known.epochs)
     arguments = {
@@ -93,10 +99,11 @@ def training_task(
         "arch": arch,
         "recipe": asdict(recipe),
         "given": relative.weights_of(settings.weights, net["name"]),
-        "seed": seeds.derive(choice.seed, "training", net["name"]),
+        "start": relative.file_of(settings.start),
+        "seed": seeds.derive(choice.seed, "training", net["name"], *([number] if number else [])),
         "device": choice.device,
     }
-    return make_task(relative.train_network, arguments, name=f"train {net['name']}, {arch}", version=1)
+    return make_task(relative.train_network, arguments, name=f"train {net['name']}, {arch}", version=2)
 
 
 def patching_task(trained: Task, settings: Settings, choice: Choice, shared: Mapping[str, Any]) -> Task:
@@ -116,7 +123,7 @@ def tcav_task(trained: list[Task], settings: Settings, choice: Choice, shared: M
         "seed": seeds.derive(choice.seed, "tcav"),
         "device": choice.device,
     }
-    return make_task(relative.ask_tcav, {**shared, "ask": ask}, trained, name="TCAV", version=1)
+    return make_task(relative.ask_tcav, {**shared, "ask": ask}, trained, name="TCAV", version=2)
 
 
 def explaining_task(

@@ -11,13 +11,25 @@ import torch
 
 from forsooth import papers
 from forsooth.records import Artefact, Choice, Plan, UsageError
-from forsooth.scores.contrast import drawn, pearson, trial_means
+from forsooth.scores.contrast import drawn, trial_means
 from forsooth.seeds import generator
 from forsooth.settings import changed
 from forsooth.store import Store
 from forsooth.suites import bam, bam_presets
-from forsooth.suites.bam_claims import CLAIMS, claims_fine, premise, premises
-from forsooth.suites.planted_figures import Interval, mean_of, share_of
+from forsooth.suites.bam_chance import (
+    DRAWS,
+    Series,
+    crossed,
+    means,
+    per_image,
+    rate_of,
+    rho_interval,
+    series_draws,
+    values_of,
+    whole,
+)
+from forsooth.suites.bam_claims import CLAIMS, change, claims_fine, claims_summary, premise, premises
+from forsooth.suites.planted_figures import Interval, mean_of
 
 Perform = Callable[[Plan], Store]
 # Without the user's data the figures are made at the scale of the embedded ones.
@@ -25,8 +37,8 @@ EMBEDDED = dataclasses.replace(
     bam_presets.QUICK, ks=bam_presets.KS, samples=200, few=40, fine=60, robust=60, test=6, sets=20
 )
 TRIALS, SIZE = 10, 100
-DRAWS = 2000
 LEAST = 2  # k that a correlation with the drop needs
+ALL = (*bam_presets.PUBLISHED, *bam_presets.MORE, *bam_presets.NULLS)
 THRESHOLDS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 1.0)
 
 
@@ -48,24 +60,6 @@ def only(rows: pd.DataFrame, **wanted: Any) -> pd.DataFrame:
     return rows
 
 
-def rho_interval(values: np.ndarray, accuracy: np.ndarray, n: int) -> Interval:
-    """Pearson's ρ of the mean of values (images, ks) with the drop, with a bootstrap over the images of both.
-
-    values    nan: the image is not in X_corr for that k
-    accuracy  (2, ks) with the common feature and without, over n images; a drop of few points is mostly their chance
-    """
-    rng, found = np.random.default_rng(0), []
-    for _ in range(DRAWS):
-        part = values[rng.integers(0, len(values), len(values))]
-        with_, without = rng.binomial(n, accuracy) / n
-        if not np.isnan(part).all(0).any():
-            found.append(pearson(torch.tensor(np.nanmean(part, axis=0)), torch.tensor(with_ - without)))
-    known = np.array([one for one in found if one == one])
-    low, high = np.quantile(known, [0.025, 0.975]) if len(known) else (np.nan, np.nan)
-    rho = pearson(torch.tensor(np.nanmean(values, axis=0)), torch.tensor(accuracy[0] - accuracy[1]))
-    return Interval(rho, float(low), float(high), len(values))
-
-
 def spread(values: pd.Series) -> float:
     """Standard deviation over ten trials of 100 images, or of half of them where there are fewer than 200."""
     known = torch.tensor(values.dropna().to_numpy(float))
@@ -79,7 +73,7 @@ def spread(values: pd.Series) -> float:
 def figure_2(choice: Choice, perform: Perform, changes: Mapping[str, Any]) -> tuple[pd.DataFrame, str]:
     """What the networks need, and whether the drop falls as k grows."""
     rows = made(choice, perform, changes, methods=("constant",))
-    own = rows[rows["part"].eq("verification") & rows["metric"].isin(["accuracy", "confidence_rises", "drop"])]
+    own = pooled(rows[rows["part"].eq("verification") & rows["metric"].isin(["accuracy", "confidence_rises", "drop"])])
     table = own[["net", "shown", "k", "metric", "value", "n"]].assign(value=100 * own["value"])
     theirs = papers.table("bam_figure_2").drop(columns="k").rename(columns={"value": "published"})
     table = table.merge(theirs, on=["net", "shown", "metric"], how="left").round(1)
@@ -89,11 +83,24 @@ def figure_2(choice: Choice, perform: Perform, changes: Mapping[str, Any]) -> tu
     return table, "\n".join(lines) + "\n"
 
 
+def pooled(told: pd.DataFrame) -> pd.DataFrame:
+    """Each network, set and k once: shares of the images of all trainings, counted, so that equal drops are equal."""
+    told = told.assign(value=(told["value"] * told["n"]).round())
+    key = ["net", "shown", "k", "metric"]
+    both = told.groupby(key, sort=False, dropna=False, as_index=False)[["value", "n"]].sum()
+    return both.assign(value=both["value"] / both["n"])
+
+
 def contrasts(
     choice: Choice, perform: Perform, changes: Mapping[str, Any], *, metrics: tuple[str, ...]
 ) -> tuple[pd.DataFrame, str]:
     """Bars of MCS, IDR or IIR with their baselines, and the claims on them."""
-    rows = made(choice, perform, changes, methods=(*bam_presets.PUBLISHED, *bam_presets.MORE, *bam_presets.NULLS))
+    rows = made(choice, perform, changes, methods=ALL)
+    table, words = judged(rows, metrics)
+    return table, "\n".join(words) + "\n"
+
+
+def judged(rows: pd.DataFrame, metrics: Sequence[str]) -> tuple[pd.DataFrame, list[str]]:
     lines, words = [], [on_what(rows)]
     for metric in metrics:
         asked = rows[rows["metric"].eq(metric) & rows["k"].isna()]
@@ -107,7 +114,7 @@ def contrasts(
         words += CLAIMS[metric](table.set_index("method"), own)
     if not lines:
         raise UsageError(" ".join(words))
-    return pd.concat(lines, ignore_index=True).round(4), "\n".join(words) + "\n"
+    return pd.concat(lines, ignore_index=True).round(4), words
 
 
 def bars(own: pd.DataFrame, metric: str, rows: pd.DataFrame) -> pd.DataFrame:
@@ -115,18 +122,18 @@ def bars(own: pd.DataFrame, metric: str, rows: pd.DataFrame) -> pd.DataFrame:
     lines = []
     for method in dict.fromkeys(own["method"]):
         mine = own[own["method"].eq(method)]
-        values = mine[mine["part"].isin(["samples", "concepts"]) & mine["mask"].eq("object")]["value"]
-        found = mean_of(values) if metric == "mcs" else share_of(values > 0.5)
+        values = per_image(mine[mine["part"].isin(["samples", "concepts"]) & mine["mask"].eq("object")])
+        found = tcav(mine) if method == "tcav" else mean_of(values) if metric == "mcs" else rate_of(values)
         line: dict[str, Any] = {"metric": metric, "method": method, "value": found.mean, "low": found.low}
         line |= {"high": found.high, "images": found.n, "sd": spread(values)}
-        line["random_mask"] = mine[mine["mask"].eq("random") & mine["placing"].eq("as_built")]["value"].mean()
-        moved = only(mine, part="robustness", mask="object").groupby("placing", sort=False)["value"].mean()
-        line |= {f"at_{name}": value for name, value in moved.items()}
+        line["random_mask"] = per_image(only(mine, mask="random", placing="as_built")).mean()
+        moved = only(mine, part="robustness", mask="object").groupby("placing", sort=False)
+        line |= {f"at_{name}": per_image(part).mean() for name, part in moved}
         if metric == "iir":
             each = only(mine, part="samples")
-            change = (each["first"] - each["second"]).abs() / each["second"]
-            line["change"] = change.replace(np.inf, np.nan).mean()
-            line |= {f"t_{t:g}": float((change < t).mean()) for t in THRESHOLDS}
+            changed_by = change(each)
+            line["change"] = per_image(each.assign(value=changed_by)).mean()
+            line |= {f"t_{t:g}": per_image(each.assign(value=changed_by < t)).mean() for t in THRESHOLDS}
         if metric == "mcs" and method != "tcav":
             line["own_sets"] = own_sets(only(rows, method=method, metric="mcs", part="samples"))
         asked = only(rows, method=method, metric=metric, part="samples")
@@ -137,64 +144,89 @@ def bars(own: pd.DataFrame, metric: str, rows: pd.DataFrame) -> pd.DataFrame:
 
 def own_sets(rows: pd.DataFrame) -> float:
     """MCS as printed: the mean of each network over the images that it gets right itself."""
-    first = rows[rows["right_first"].eq(1)]["first"].mean()
-    return float(first - rows[rows["right_second"].eq(1)]["second"].mean())
+    first, second = (per_image(rows[rows[f"right_{side}"].eq(1)], side).mean() for side in ("first", "second"))
+    return float(first - second)
+
+
+def tcav(rows: pd.DataFrame) -> Interval:
+    """TCAV's MCS; without an interval where no layer of one network passes."""
+    score = per_image(only(rows, part="concepts", mask="object")).mean()
+    found = crossed(*(per_image(only(rows, part=part)) for part in ("concept_inputs", "concept_sets")))
+    return found._replace(mean=float(score))
 
 
 def figure_13(choice: Choice, perform: Perform, changes: Mapping[str, Any]) -> tuple[pd.DataFrame, str]:
     """The series of MCS over k, and its correlation with the accuracy drop, beside the published row."""
-    rows = made(choice, perform, changes, methods=(*bam_presets.PUBLISHED, *bam_presets.MORE, *bam_presets.NULLS))
-    right = rows[rows["part"].eq("verification") & rows["metric"].eq("accuracy") & rows["k"].notna()]
-    count, accuracy = int(right["n"].min()), right.pivot_table(index="shown", columns="k", values="value")
+    rows = made(choice, perform, changes, methods=ALL)
+    count, accuracy, ks = accuracies(rows)
     lines = []
     for method in dict.fromkeys(rows[rows["part"].isin(["fine", "concepts"])]["method"]):
-        values = series(rows, method)
-        ks = [k for k in accuracy.columns if k in values]
-        if len(ks) < LEAST:
+        own = series(rows, method, ks)
+        if len(own.ks) < LEAST:
             continue
-        means = values.mean()
-        line: dict[str, Any] = {"method": method, **{f"k_{k:g}": means.get(k) for k in accuracy.columns}}
-        found = rho_interval(values[ks].to_numpy(float), accuracy.loc[["os", "s"], ks].to_numpy(float), count)
-        line |= {"rho": found.mean, "rho_low": found.low, "rho_high": found.high, "images": found.n, "ks": len(ks)}
-        line["range"] = float(means.max() - means.min())
+        by_k = dict(zip(own.ks, means(own.values, whole(own.values))[0].tolist(), strict=True))
+        line: dict[str, Any] = {"method": method, **{f"k_{k:g}": by_k.get(k) for k in ks}}
+        found = rho_interval(own.values, accuracy[:, :, [ks.index(k) for k in own.ks]], count, sets=own.sets)
+        line |= {"rho": found.mean, "rho_low": found.low, "rho_high": found.high, "images": found.n, "ks": len(own.ks)}
+        line["range"] = max(by_k.values()) - min(by_k.values())
         lines.append(line)
     if not lines:
         raise UsageError(f"fewer than {LEAST} k have an image of the first class that f_s_k and f_s_1 both get right")
     theirs = papers.table("bam_figure_13").rename(columns={"rho": "published"})[["method", "published"]]
     table = pd.DataFrame(lines).merge(theirs, on="method", how="left")
-    told = [on_what(rows), *premise(only(rows, part="verification", metric="drop")), *claims_fine(table)]
+    samples = sorted(rows[rows["part"].isin(["fine", "concept_inputs"]) & rows["k"].notna()]["sample"].unique())
+    published = table[table["published"].notna()]["method"]
+    known = {method: series(rows, method, ks, samples=samples) for method in published}
+    told = [on_what(rows), *premise(pooled(only(rows, part="verification", metric="drop")))]
+    told += claims_fine(table, *series_draws(known, accuracy, ks, count))
     return table.round(4), "\n".join(told) + "\n"
 
 
-def series(rows: pd.DataFrame, method: str) -> pd.DataFrame:
-    """MCS of every image (rows) and k (columns, those that have any); nan where it is not in X_corr."""
-    own = rows[rows["part"].isin(["fine", "concepts"]) & rows["method"].eq(method) & rows["status"].eq("ok")]
-    own = own[own["k"].notna() & own["mask"].eq("object")]
-    return own.pivot_table(index="sample", columns="k", values="value")
+def accuracies(rows: pd.DataFrame) -> tuple[int, np.ndarray, list[float]]:
+    """Images of a set; accuracies (trainings, 2, ks) of the first class with the feature and without; and the ks."""
+    right = rows[rows["part"].eq("verification") & rows["metric"].eq("accuracy") & rows["k"].notna()]
+    wide = right.pivot_table(index=["model_seed", "shown"], columns="k", values="value")
+    both = [wide.xs(shown, level="shown").to_numpy(float) for shown in ("os", "s")]
+    return int(right["n"].min()), np.stack(both, axis=1), list(wide.columns)
+
+
+def series(rows: pd.DataFrame, method: str, ks: Sequence[float], *, samples: Sequence[int] | None = None) -> Series:
+    """MCS of every image and k, of the ks that have any; TCAV's by input, and by random set."""
+    own = rows[rows["method"].eq(method) & rows["status"].eq("ok") & rows["k"].isin(ks) & rows["mask"].eq("object")]
+    trainings = sorted(rows["model_seed"].unique())
+    inputs, sets = own[own["part"].isin(["fine", "concept_inputs"])], only(own, part="concept_sets")
+    if inputs.empty:
+        return Series([], np.empty((len(trainings), 0, 0)))
+    values, names = values_of(inputs, ["k"], trainings=trainings, samples=samples)
+    by_set = None if sets.empty else values_of(sets, ["k"], trainings=trainings)[0]
+    return Series([k for (k,) in names], values, by_set)
 
 
 def summary(choice: Choice, perform: Perform, changes: Mapping[str, Any]) -> tuple[pd.DataFrame, str]:
     """All three metrics side by side, and whether they are complementary."""
-    table, words = contrasts(choice, perform, changes, metrics=("mcs", "idr", "iir"))
-    wide = table.pivot_table(index="method", columns="metric", values="value")
-    maps = wide[wide.index.isin(bam_presets.PUBLISHED)].dropna()
-    lines = [words.rstrip(), "Section 5, summary."]
-    if {"mcs", "idr", "iir"} <= set(maps) and "gradient" in maps.index and len(maps) > 2:
-        place = maps.rank(ascending=False, method="min").loc["gradient"].astype(int)
-        half = len(maps) / 2
-        holds = place["idr"] <= half and place["iir"] <= half and place["mcs"] > half
-        said = "holds" if holds else "does not hold"
-        ranks = ", ".join(f"{name} {place[name]} of {len(maps)}" for name in ("mcs", "idr", "iir"))
-        lines.append(f"The metrics are complementary (VG: high IDR and IIR, low MCS): {said}. Ours, ranks: {ranks}.")
-    return table, "\n".join(lines) + "\n"
+    rows = made(choice, perform, changes, methods=ALL)
+    table, words = judged(rows, ("mcs", "idr", "iir"))
+    coarse = rows[rows["k"].isna() & rows["status"].eq("ok")]
+    return table, "\n".join([*words, *claims_summary(table, coarse)]) + "\n"
 
 
 def on_what(rows: pd.DataFrame) -> str:
     trained = only(rows, part="training", metric="accuracy")
-    told = ", ".join(f"{net} {value:.0%}" for net, value in zip(trained["net"], trained["value"], strict=True))
+    times, models = trained["model_seed"].nunique(), ", ".join(dict.fromkeys(trained["model"]))
+    if times == 1:
+        told = ", ".join(f"{net} {value:.0%}" for net, value in zip(trained["net"], trained["value"], strict=True))
+        said = f"test accuracy: {told}. Intervals are over images of one training each, TCAV's also over random sets."
+    else:
+        told = ", ".join(f"{net} {v:.0%}" for net, v in trained.groupby("net", sort=False)["value"].mean().items())
+        said = (
+            f"{times} trainings of each, mean test accuracy: {told}. An image counts once, with its mean over them. "
+            "Intervals of a score, and of the lead of one map over another, are over images; those of accuracies over "
+            f"the images of all trainings; all others are of {DRAWS} draws of images and trainings; TCAV's are also "
+            "over random sets."
+        )
     return (
-        f"{len(trained)} networks ({', '.join(dict.fromkeys(trained['model']))}), test accuracy: {told}. Intervals are "
-        "over images of one training each. The paper prints its bars without numbers, so claims are judged, not values."
+        f"{len(trained)} networks ({models}), {said} The paper prints its bars without numbers, so claims are judged, "
+        "not values."
     )
 
 

@@ -44,6 +44,9 @@ class Settings:
     same_objects test images show cut-outs of training, in new scenes, sizes and places: with some hundred cut-outs a
                  network cannot learn what a dog is, but it can learn these dogs, and then it needs them all the same
     pairing      see `datasets.pasted.pairs`
+    trainings    of every network: all is asked of each
+    start        file of weights, of ImageNet for example, that all layers but the last begin a training with (None:
+                 drawn)
     weights      folder with a file for each trained network: f_o, f_s, f_0, f_s_0.1 … (.safetensors or .npz)
     search       for functionless patches: ours, or as printed, or as released
     percentile, lowest  of the reduction of a map to [0, 1]
@@ -78,6 +81,8 @@ class Settings:
     recipe: Literal["quick", "paper"] = "paper"
     epochs: int | None = None
     gate: float = 0.5
+    trainings: int = 1
+    start: str | None = None
     weights: str | None = None
     search: Literal["ours", "printed", "released"] = "ours"
     percentile: float = 99.0

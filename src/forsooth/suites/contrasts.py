@@ -228,6 +228,8 @@ def grouped(rows: Rows, trials: int) -> Rows:
 def _pictures(asker: Asker, about: Values) -> tuple[dict[str, Tensor], list[dict[str, Any]]]:
     """The first map of f_o and of f_s on one image, positive part, its largest value 1."""
     tensors, pictures = {}, []
+    if about["model_seed"]:
+        return {}, []  # those of the first training are shown
     for label, key in enumerate(("f_s os as_built", "f_o os as_built")):
         if key in asker.first_map:
             flat = asker.first_map[key][0].clamp(min=0).sum(0)

@@ -6,7 +6,7 @@ No picture is stored but the patched ones: a task makes its images again from th
 import dataclasses
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -19,7 +19,7 @@ from forsooth.names import find
 from forsooth.records import Cell
 from forsooth.scores.functionless import Search, functionless
 from forsooth.seeds import generator
-from forsooth.suites import worlds
+from forsooth.suites import sources, worlds
 from forsooth.suites.planting import MEAN, SPREAD
 
 AT_ONCE = 256  # images in one forward
@@ -35,7 +35,8 @@ def train_network(
     net: Values,
     arch: str,
     recipe: dict[str, Any],
-    given: str | None,
+    given: Values | None,
+    start: Values | None,
     about: Values,
     seed: int,
     device: str,
@@ -43,7 +44,8 @@ def train_network(
     """One network, trained or read from a file of weights.
 
     net    name, k, label and shown: the labels and the set on which it is trained
-    given  file of weights; None: it is trained
+    given  path and digest of its weights; None: it is trained
+    start  path and digest of the weights that all layers but the last begin with; None: they are drawn
     """
     data = worlds.dataset(world, sizes, net)
     classes, side = len(data.y.unique()), data.x.shape[-1]
@@ -51,13 +53,14 @@ def train_network(
     def build() -> nn.Module:
         return find(arch, MODELS, argument="models").function(size=side, classes=classes)
 
-    scaled = dataclasses.replace(data, x=(data.x - _column(MEAN)) / _column(SPREAD))
+    scaled = dataclasses.replace(data, x=data.x.sub_(_column(MEAN)).div_(_column(SPREAD)))  # in place: it is large
     facts: dict[str, Any] = {"name": net["name"], "net": dict(net), "arch": arch, "classes": classes, "side": side}
     if given is None:
-        trained = train.fit(build, scaled, Recipe(**recipe), seed=seed, device=device)
+        begin = None if start is None else start["path"]
+        trained = train.fit(build, scaled, Recipe(**recipe), seed=seed, device=device, start=begin)
         module, facts["epochs"] = trained.module.cpu(), trained.epochs
     else:
-        module = weights.load(build(), given).eval()
+        module = weights.load(build(), given["path"]).eval()
     test = data.splits["test"]
     right = float((predicted(module.to(device), scaled.x[test].to(device)).cpu() == data.y[test]).double().mean())
     passed = right >= recipe["gate"]
@@ -71,12 +74,20 @@ def train_network(
     return Cell(rows=({**row, "message": told},), tensors=state, facts=facts)
 
 
-def weights_of(folder: str | None, name: str) -> str | None:
+def weights_of(folder: str | None, name: str) -> dict[str, str] | None:
     """The file of a network's weights in the folder, by its name: f_o.safetensors, f_s_0.1.npz …"""
     for end in ENDS if folder is not None else ():
         if (Path(str(folder)) / f"{name}{end}").is_file():
-            return str(Path(str(folder)) / f"{name}{end}")
+            return file_of(str(Path(str(folder)) / f"{name}{end}"))
     return None
+
+
+def file_of(path: str | None) -> dict[str, str] | None:
+    """A file of weights as plain values that change with it; None: there is none."""
+    if path is None:
+        return None
+    weights.read(path)  # what cannot be read is told before any work
+    return {"path": path, "digest": sources.digest(path)}
 
 
 def wrapped(cell: Cell, *, device: str) -> nn.Sequential:
@@ -188,8 +199,7 @@ def ask_tcav(*trained: Cell, world: Values, sizes: Values, ask: dict[str, Any], 
     here, device = worlds.world(world), ask["device"]
     everywhere, first = (worlds.images(world, sizes, 1.0, count=ask["count"], first_only=own) for own in (False, True))
     concept, others = _examples(world, sizes, ask)
-    scores: dict[str, tuple[float, float]] = {}
-    told: dict[str, str] = {}
+    found: dict[str, Asked] = {}
     for cell in trained:
         net, model = cell.facts["net"], wrapped(cell, device=device)
         seen = first if net["k"] is not None else everywhere
@@ -204,9 +214,27 @@ def ask_tcav(*trained: Cell, world: Values, sizes: Values, ask: dict[str, Any], 
         )
         passed = [test for test in tests if test.p <= ask["level"]]
         chance = float(torch.tensor([t.random_scores.mean() for t in passed or tests]).mean())
-        scores[cell.facts["name"]] = (concepts.averaged(tests, level=ask["level"]), chance)
-        told[cell.facts["name"]] = f"{len(passed)} of {len(tests)} layers pass p <= {ask['level']}"
-    return Cell(rows=tuple(_contrasts(trained, scores, told, {**about, "part": "concepts", "dataset": "pasted"})))
+        score = concepts.averaged(tests, level=ask["level"])
+        inputs, sets = (part.tolist() for part in concepts.parted(tests, level=ask["level"]))
+        told = f"{len(passed)} of {len(tests)} layers pass p <= {ask['level']}"
+        found[cell.facts["name"]] = Asked(score, chance, inputs, sets, seen.rows.tolist(), told)
+    return Cell(rows=tuple(_contrasts(trained, found, {**about, "dataset": "pasted"})))
+
+
+class Asked(NamedTuple):
+    """TCAV of one network, the mean over the layers that pass the test.
+
+    score, chance  of the concept, nan where no layer passes; and of random concepts
+    inputs, sets   the score by input and by random set, which have its mean; empty where no layer passes
+    rows           numbers of the inputs
+    """
+
+    score: float
+    chance: float
+    inputs: list[float]
+    sets: list[float]
+    rows: list[int]
+    told: str
 
 
 def _examples(world: Values, sizes: Values, ask: Values) -> tuple[Tensor, list[Tensor]]:
@@ -228,21 +256,36 @@ def layers_of(model: nn.Sequential) -> list[str]:
     return [f"1.{name}" for name in names if name.startswith("layer")] + [f"1.{names[-1]}"]
 
 
-def _contrasts(
-    trained: Sequence[Cell], scores: Mapping[str, tuple[float, float]], told: Mapping[str, str], shared: Values
-) -> list[dict[str, Any]]:
-    """f_o against f_s, and every f_{s,k} against f_{s,1.0}: for the concept, and for random concepts."""
+def _contrasts(trained: Sequence[Cell], found: Mapping[str, Asked], shared: Values) -> list[dict[str, Any]]:
+    """f_o against f_s, and every f_{s,k} against f_{s,1.0}: for the concept, and for random concepts.
+
+    Then the concept's contrast again by input and by random set, since both are chance.
+    """
     ks = {cell.facts["net"]["k"]: cell.facts["name"] for cell in trained if cell.facts["net"]["k"] is not None}
     pairs = [("f_o", "f_s", None)] + [(name, ks[1.0], k) for k, name in ks.items() if 1.0 in ks]
     rows = []
     for one, two, k in pairs:
-        if one not in scores or two not in scores:
+        if one not in found or two not in found:
             continue
-        for place, mask in enumerate(("object", "random")):
-            first, second = scores[one][place], scores[two][place]
-            value, why = first - second, "; ".join(f"{name}: {told[name]}" for name in (one, two))
-            status = "ok" if value == value else "undefined"
-            row = {**shared, "method": "tcav", "metric": "mcs", "sample": -1, "value": value, "status": status}
-            row |= {"message": why, "comparison": f"{one}/{two}", "k": k, "mask": mask, "first": first}
-            rows.append({**row, "second": second})
+        first, second = found[one], found[two]
+        here = {**shared, "method": "tcav", "metric": "mcs", "comparison": f"{one}/{two}", "k": k}
+        why = f"{one}: {first.told}; {two}: {second.told}"
+        rows += _lines({**here, "part": "concepts", "mask": "object"}, [-1], [first.score], [second.score], why)
+        rows += _lines({**here, "part": "concepts", "mask": "random"}, [-1], [first.chance], [second.chance], why)
+        if first.sets and second.sets:
+            here["mask"] = "object"
+            rows += _lines({**here, "part": "concept_inputs"}, first.rows, first.inputs, second.inputs)
+            rows += _lines({**here, "part": "concept_sets"}, range(len(first.sets)), first.sets, second.sets)
+    return rows
+
+
+def _lines(
+    shared: Values, samples: Sequence[int], first: Sequence[float], second: Sequence[float], why: str = ""
+) -> list[dict[str, Any]]:
+    """One row per sample, with both sides and their difference."""
+    rows = []
+    for sample, one, two in zip(samples, first, second, strict=True):
+        value = one - two
+        told = {"status": "ok" if value == value else "undefined", "message": why}
+        rows.append({**shared, **told, "sample": sample, "value": value, "first": one, "second": two})
     return rows
