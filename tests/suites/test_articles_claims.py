@@ -48,3 +48,18 @@ def test_peaks_and_verdicts_by_hand():
     assert articles_tables.peaks(torch.tensor([1.0, 2.0, 2.0])).tolist() == [False, False, False]
     wide, narrow = pd.Series([0.0, 1.0] * 10), pd.Series([0.5, 0.51] * 10)
     assert "holds" in articles_tables.wider(wide, narrow) and "does not hold" in articles_tables.wider(narrow, wide)
+
+
+def test_models_below_their_gate_are_named():
+    trained = pd.DataFrame(
+        {
+            **{"kind": ["CN", "CN", "NC"], "model": ["rationale_relaxed", "rationale_relaxed", "attention"]},
+            **{"rate": [0.05, 0.07, None], "value": [0.493, 1.0, 0.81], "selected": [0.0, 0.07, None]},
+            "status": ["below gate", "ok", "below gate"],
+        }
+    )
+    assert articles_tables.left_out(trained) == (
+        " Left out: CN, rationale_relaxed asked for 5% of the words (accuracy 49%, selects 0.0%); "
+        "NC, attention (accuracy 81%)."
+    )
+    assert articles_tables.left_out(trained[1:2]) == ""

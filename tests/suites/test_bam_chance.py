@@ -9,7 +9,7 @@ from scipy import stats
 from forsooth.scores.contrast import pearson
 from forsooth.suites import bam_chance
 from forsooth.suites.bam_chance import Draws, means
-from forsooth.suites.planted_figures import share_of
+from forsooth.suites.planted_figures import crossed, share_of
 
 
 def test_means_by_hand():
@@ -60,15 +60,15 @@ def test_rho_of_trainings_that_disagree_is_wider():
 
 def test_crossed_by_hand():
     inputs, sets = pd.Series([0.2, 0.4, 0.6]), pd.Series([0.3, 0.5])
-    found = bam_chance.crossed(inputs, sets)
+    found = crossed(inputs, sets, bounds=(-1, 1))
     half = stats.t.ppf(0.975, 1) * np.sqrt(0.04 / 3 + 0.02 / 2)
     assert found == pytest.approx((0.4, max(0.4 - half, -1), min(0.4 + half, 1), 3)) and (found.low, found.high) == (
         -1,
         1,
     )
-    narrow = bam_chance.crossed(inputs, pd.Series([0.4] * 30))
+    narrow = crossed(inputs, pd.Series([0.4] * 30), bounds=(-1, 1))
     assert narrow.high == pytest.approx(0.4 + stats.t.ppf(0.975, 2) * np.sqrt(0.04 / 3))
-    assert np.isnan(bam_chance.crossed(inputs, sets[:1]).low)
+    assert np.isnan(crossed(inputs, sets[:1], bounds=(-1, 1)).low)
 
 
 def test_a_rate_of_one_training_is_wilsons():

@@ -11,7 +11,7 @@ from forsooth.settings import changed
 from forsooth.store import Store
 from forsooth.suites import articles
 from forsooth.suites.articles_tables import FAR, made, on_what
-from forsooth.suites.planted_figures import mean_of
+from forsooth.suites.planted_figures import crossed, mean_of
 
 Perform = Callable[[Plan], Store]
 ASKED = replace(articles.PAPER, trainings=3, rates_article=(), rates_halves=(), samples=60)
@@ -20,7 +20,7 @@ GROUP = ["kind", "model", "method"]
 
 
 def post_hoc(choice: Choice, perform: Perform, changes: Mapping[str, Any]) -> tuple[pd.DataFrame, str]:
-    """Attr% on the correlating articles by kind of data, model and method, with intervals over documents."""
+    """Attr% on the correlating articles by kind of data, model and method, over documents and trainings."""
     settings = changed(ASKED, changes)
     _, _, rows = made(settings, choice, perform)
     scored = rows[rows["metric"].eq("attr_words") & rows["status"].eq("ok") & rows["method"].ne("")]
@@ -29,16 +29,17 @@ def post_hoc(choice: Choice, perform: Perform, changes: Mapping[str, Any]) -> tu
     table = pd.DataFrame([line_of(key, own) for key, own in scored.groupby(GROUP, sort=False)])
     words = [
         on_what(rows, settings),
-        "Intervals are over documents, each with its mean over trainings.",
+        "Intervals are over documents and over trainings, where there are several.",
     ]
     return table.round(4), "\n".join([*words, *verdicts(table)]) + "\n"
 
 
 def line_of(key: tuple[str, ...], rows: pd.DataFrame) -> dict[str, Any]:
     """One method for the trainings of one model: rows have a value for each document and training."""
-    found = mean_of(rows.groupby("sample")["value"].mean())
+    by_document, by_training = (rows.groupby(unit)["value"].mean() for unit in ("sample", "model_seed"))
+    one = len(by_training) < 2
+    found = mean_of(by_document) if one else crossed(by_document, by_training, bounds=(0, 1))
     line = {**dict(zip(GROUP, key, strict=True)), **dict(zip(("attr", "low", "high", "documents"), found, strict=True))}
-    by_training = rows.groupby("model_seed")["value"].mean()
     line |= {"trainings": len(by_training), "sd_trainings": by_training.std(), "frequency": rows["frequency"].mean()}
     return line
 

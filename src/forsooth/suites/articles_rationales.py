@@ -38,7 +38,7 @@ def figure_8(choice: Choice, perform: Perform, changes: Mapping[str, Any]) -> tu
         rows["part"].eq("selection") & rows["metric"].eq("recall_selected") & rows["status"].ne("below gate")
     ]
     if counted.empty:
-        raise UsageError("no rationale model passed its gate, so there is nothing to judge")
+        raise UsageError(f"no rationale model passed its gate, so there is nothing to judge. {on_what(rows, settings)}")
     known = rows[rows["metric"].eq("accuracy")].set_index(KEY)["value"]
     table = pd.DataFrame([line_of(key, own, known.loc[key]) for key, own in counted.groupby(KEY, sort=False)])
     words = [on_what(rows, settings), accurate(rows, "7.1"), *claims_7_1(table), *claims_7_2(table)]

@@ -104,8 +104,18 @@ def on_what(rows: pd.DataFrame, settings: articles.Settings) -> str:
     sizes = "/".join(map(str, settings.sizes))
     return (
         f"{len(trained)} models ({', '.join(settings.models)}) on {rows['dataset'].iloc[0]}, asked for {sizes} "
-        f"documents of at most {settings.length} tokens; {counted} of them passed their gate."
+        f"documents of at most {settings.length} tokens; {counted} of them passed their gate.{left_out(trained)}"
     )
+
+
+def left_out(trained: pd.DataFrame) -> str:
+    """Who did not pass, with what accuracy, and how many words a rationale model selects: with none it is dead."""
+    told = []
+    for line in trained[trained["status"].ne("ok")].to_dict("records"):
+        rate = "" if pd.isna(line["rate"]) else f" asked for {line['rate']:.0%} of the words"
+        chosen = "" if pd.isna(line["selected"]) else f", selects {line['selected']:.1%}"
+        told.append(f"{line['kind']}, {line['model']}{rate} (accuracy {line['value']:.0%}{chosen})")
+    return f" Left out: {'; '.join(told)}." if told else ""
 
 
 def figure(

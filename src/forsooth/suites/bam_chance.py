@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import stats
 
-from forsooth.suites.planted_figures import Interval, mean_of
+from forsooth.suites.planted_figures import Interval
 
 Floats = NDArray[np.float64]
 DRAWS = 2000
@@ -99,17 +99,6 @@ def rate_of(values: pd.Series) -> Interval:
     middle = (share + z**2 / (2 * n)) / (1 + z**2 / n)
     half = z * np.sqrt(share * (1 - share) / n + z**2 / (4 * n**2)) / (1 + z**2 / n)
     return Interval(share, float(max(middle - half, 0)), float(min(middle + half, 1)), n)
-
-
-def crossed(inputs: pd.Series, sets: pd.Series) -> Interval:
-    """TCAV's MCS: inputs and random sets are crossed sources of chance, whose variances add up."""
-    one, two = (np.asarray(part, dtype=float) for part in (inputs, sets))
-    least = min(len(one), len(two))
-    if least < 2:
-        return Interval(mean_of(one).mean, np.nan, np.nan, len(one))
-    error = np.sqrt(one.var(ddof=1) / len(one) + two.var(ddof=1) / len(two))
-    half, middle = float(stats.t.ppf(0.975, least - 1) * error), float(one.mean())
-    return Interval(middle, max(middle - half, -1.0), min(middle + half, 1.0), len(one))
 
 
 def concept_means(values: Floats, sets: Floats, draws: Draws) -> Floats:

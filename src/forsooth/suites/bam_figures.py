@@ -19,7 +19,6 @@ from forsooth.suites import bam, bam_presets
 from forsooth.suites.bam_chance import (
     DRAWS,
     Series,
-    crossed,
     means,
     per_image,
     rate_of,
@@ -29,7 +28,7 @@ from forsooth.suites.bam_chance import (
     whole,
 )
 from forsooth.suites.bam_claims import CLAIMS, change, claims_fine, claims_summary, premise, premises
-from forsooth.suites.planted_figures import Interval, mean_of
+from forsooth.suites.planted_figures import Interval, crossed, mean_of
 
 Perform = Callable[[Plan], Store]
 # Without the user's data the figures are made at the scale of the embedded ones.
@@ -151,7 +150,8 @@ def own_sets(rows: pd.DataFrame) -> float:
 def tcav(rows: pd.DataFrame) -> Interval:
     """TCAV's MCS; without an interval where no layer of one network passes."""
     score = per_image(only(rows, part="concepts", mask="object")).mean()
-    found = crossed(*(per_image(only(rows, part=part)) for part in ("concept_inputs", "concept_sets")))
+    parts = [per_image(only(rows, part=part)) for part in ("concept_inputs", "concept_sets")]
+    found = crossed(parts[0], parts[1], bounds=(-1, 1))
     return found._replace(mean=float(score))
 
 

@@ -53,6 +53,21 @@ def mean_of(values: Sequence[float] | pd.Series) -> Interval:
     return Interval(middle, middle - half, middle + half, len(known))
 
 
+def crossed(one: pd.Series, two: pd.Series, *, bounds: tuple[float, float]) -> Interval:
+    """Mean of a table by its rows' means and its columns' means: two sources of chance, whose variances add up.
+
+    >>> print(crossed(pd.Series([0.0, 1.0, 0.5]), pd.Series([0.5, 0.5, 0.5]), bounds=(-1, 1)))
+    0.50 [-0.74, 1.00], n = 3
+    """
+    first, second = (np.asarray(part, dtype=float) for part in (one, two))
+    least, middle = min(len(first), len(second)), float(first.mean()) if len(first) else np.nan
+    if least < 2:
+        return Interval(middle, np.nan, np.nan, len(first))
+    error = np.sqrt(first.var(ddof=1) / len(first) + second.var(ddof=1) / len(second))
+    half = float(stats.t.ppf(0.975, least - 1) * error)
+    return Interval(middle, max(middle - half, bounds[0]), min(middle + half, bounds[1]), len(first))
+
+
 def share_of(hits: Sequence[bool] | pd.Series) -> Interval:
     """A share with Wilson's interval."""
     hits = np.asarray(hits, dtype=bool)
