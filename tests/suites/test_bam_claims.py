@@ -43,7 +43,7 @@ def rows_of(values: dict[str, list[float]], *, metric: str = "mcs", **more: obje
     shared = {"metric": metric, "part": "samples", "mask": "object", "placing": "as_built", "model_seed": 0, **more}
     lines = [{**shared, "method": m, "sample": i, "value": v} for m, own in values.items() for i, v in enumerate(own)]
     sides = {"first": 0.5, "second": 0.5, "right_first": 1, "right_second": 1}
-    return pd.DataFrame(lines).assign(status="ok", k=np.nan, **sides)
+    return pd.DataFrame(lines).assign(status="ok", message="f_o: 1 of 1 layers", k=np.nan, **sides)
 
 
 MCS = {"grad_cam": [0.5, 0.7, 0.6], "gradient": [0.1, 0.3, 0.2], "smooth_grad": [0.2, 0.3, 0.1]}
@@ -59,7 +59,8 @@ def test_tcav_has_an_interval_and_a_lead():
     own = with_tcav([0.9, 0.9], [0.9, 0.9])
     table = bam_figures.bars(own, "mcs", own).set_index("method")
     assert table.loc["tcav", ["value", "low", "high", "images"]].tolist() == pytest.approx([0.9, 0.9, 0.9, 2])
-    (said,) = [line for line in bam_claims.claims_mcs(table, own) if line.startswith("TCAV")]
+    said, layers = [line for line in bam_claims.claims_mcs(table, own) if line.startswith("TCAV")]
+    assert layers == "TCAV by layer, of which it is the mean. f_o: 1 of 1 layers."
     assert said.startswith("TCAV has the highest MCS (its lead over grad_cam): holds. Ours 0.30 [0.2")
     assert said.endswith("; tcav 0.90, grad_cam 0.60.")
     own = with_tcav([0.1, 0.1], [0.1, 0.1])

@@ -161,6 +161,8 @@ def test_tcav_has_a_contrast_or_says_why_not(rows):
         "object",
         "random",
     }
+    by_layer = r"f_o: \d of 4 layers pass p <= 0.01 \(\[?layer1 [01]\.\d\d.*linear [01]\.\d\d\]?\); f_s: "
+    assert own[own["k"].isna()]["message"].str.match(by_layer).all() and len(own[own["k"].isna()])
     assert own["message"].str.contains("layers pass p <= 0.01").all()
     known = own[own["status"].eq("ok")]
     np.testing.assert_allclose(known["value"], known["first"] - known["second"], atol=1e-12)

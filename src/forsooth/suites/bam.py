@@ -123,7 +123,7 @@ def tcav_task(trained: list[Task], settings: Settings, choice: Choice, shared: M
         "seed": seeds.derive(choice.seed, "tcav"),
         "device": choice.device,
     }
-    return make_task(relative.ask_tcav, {**shared, "ask": ask}, trained, name="TCAV", version=2)
+    return make_task(relative.ask_tcav, {**shared, "ask": ask}, trained, name="TCAV", version=3)
 
 
 def explaining_task(

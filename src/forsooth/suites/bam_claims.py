@@ -117,6 +117,8 @@ def claims_mcs(table: pd.DataFrame, own: pd.DataFrame) -> list[str]:
         found = tcav_lead(own, maps.index[0], shown["tcav"] - shown[maps.index[0]])
         told = ", ".join(f"{name} {value:.2f}" for name, value in shown.items())
         lines.append(above(f"TCAV has the highest MCS (its lead over {maps.index[0]})", found, more=told))
+        by_layer = own[own["part"].eq("concepts") & own["mask"].eq("object")]["message"]
+        lines += [f"TCAV by layer, of which it is the mean. {message}." for message in by_layer]
     else:
         lines.append("TCAV has the highest MCS: cannot be told, no layer of one network passed the test.")
     lines.append(above("Smoothing improves the gradient (SG less VG)", lead(own, "smooth_grad", "gradient")))

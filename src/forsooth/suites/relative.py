@@ -216,9 +216,18 @@ def ask_tcav(*trained: Cell, world: Values, sizes: Values, ask: dict[str, Any], 
         chance = float(torch.tensor([t.random_scores.mean() for t in passed or tests]).mean())
         score = concepts.averaged(tests, level=ask["level"])
         inputs, sets = (part.tolist() for part in concepts.parted(tests, level=ask["level"]))
-        told = f"{len(passed)} of {len(tests)} layers pass p <= {ask['level']}"
+        told = f"{len(passed)} of {len(tests)} layers pass p <= {ask['level']} ({_layers(tests, ask['level'])})"
         found[cell.facts["name"]] = Asked(score, chance, inputs, sets, seen.rows.tolist(), told)
     return Cell(rows=tuple(_contrasts(trained, found, {**about, "dataset": "pasted"})))
+
+
+def _layers(tests: Sequence[concepts.LayerTest], level: float) -> str:
+    """The score of each layer, in brackets where it does not pass the test."""
+    told = []
+    for test in tests:
+        score = f"{test.layer.removeprefix('1.')} {test.scores.mean():.2f}"
+        told.append(score if test.p <= level else f"[{score}]")
+    return ", ".join(told)
 
 
 class Asked(NamedTuple):
