@@ -30,6 +30,7 @@ SHOWN = {
     "og": ("object alone", VERMILION, "^"),
 }
 METRICS = {"mcs": "MCS", "idr": "IDR", "iir": "IIR, t = 10 %"}
+CONCEPT = ("concept_inputs", "concept_sets")  # parts of the rows: TCAV's MCS by each of its sources of chance
 TRIALS, SIZE = 10, 100  # of which the paper prints standard deviations
 THRESHOLDS = np.linspace(0.01, 1, 100)
 
@@ -103,7 +104,7 @@ def bam_contrasts(results: Results, tables: Tables) -> tuple[Drawing, ...]:
     """Figs. 4, 8 and 10: MCS, IDR and IIR as bars, with random masks and other places beside."""
     drawings = []
     for model, end, rows in _each_model(results):
-        parts = rows[rows["part"].isin(["samples", "random", "robustness", "concepts"])]
+        parts = rows[rows["part"].isin(["samples", "random", "robustness", "concepts", *CONCEPT])]
         coarse = pd.to_numeric(parts["k"], errors="coerce").isna()
         own = parts[parts["status"].eq("ok") & parts["method"].ne("") & coarse]
         if own[own["part"].eq("samples")].empty:
@@ -113,7 +114,8 @@ def bam_contrasts(results: Results, tables: Tables) -> tuple[Drawing, ...]:
                 name=f"bam_contrasts{end}",
                 title="Contrasts between models and between inputs",
                 caption="Mean over correctly classified images, with its 95 % interval; the number is the standard "
-                f"deviation over {TRIALS} trials. Orange ticks: the same with a random mask instead of the object. "
+                f"deviation over {TRIALS} trials. TCAV's interval is over inputs and random sets. Orange "
+                "ticks: the same with a random mask instead of the object. "
                 "Red triangles: objects of other sizes or in other places. MCS: object in f_o less object in f_s. "
                 "IDR: the object is given less than the scene it covers; chance is a half. IIR: a patch without "
                 "function changes the saliency of its place by less than 10 %. Grey: maps that never look at the "
@@ -164,6 +166,10 @@ def _bar(axis: Axes, rows: pd.DataFrame, place: int, *, null: bool) -> None:
         axis.hlines(place, low, high, color=INK, linewidth=1.4)
         edge = max(high, 0)
         axis.annotate(f"{spread(values):.2f}", (edge, place), (3, 0), "data", "offset points", va="center", fontsize=6)
+    concept = [rows[rows["part"].eq(part)].groupby("sample")["value"].mean() for part in CONCEPT]
+    if min(map(len, concept)) > 1:
+        half = 1.96 * sum(float(part.var()) / len(part) for part in concept) ** 0.5
+        axis.hlines(place, max(values.mean() - half, -1), min(values.mean() + half, 1), color=INK, linewidth=1.4)
     chance = rows[rows["mask"].eq("random") & rows["part"].isin(["random", "concepts"])]["value"]
     axis.scatter([chance.mean()] * bool(len(chance)), [place] * bool(len(chance)), marker="|", s=110, color=ORANGE)
     moved = rows[rows["part"].eq("robustness") & rows["mask"].eq("object")].groupby("placing")["value"].mean()
