@@ -152,13 +152,16 @@ def test_deep_lift_is_complete_on_random_networks(
     torch.testing.assert_close(found.sum(1), total, rtol=1e-8, atol=1e-9 * scale + 1e-13)
 
 
-@mark.parametrize("pool", [F.max_pool1d, F.max_pool3d, F.adaptive_max_pool1d, F.adaptive_max_pool3d])
-def test_max_pools_of_other_dimensions(pool: object) -> None:
+@mark.parametrize(
+    ("pool", "dimensions"),
+    [(F.max_pool1d, 1), (F.max_pool3d, 3), (F.adaptive_max_pool1d, 1), (F.adaptive_max_pool3d, 3)],
+)
+def test_max_pools_of_other_dimensions(pool: object, dimensions: int) -> None:
     class Pooled(nn.Module):
         def forward(self, x: Tensor) -> Tensor:
             return pool(x, 2).flatten(1)
 
-    shape = (4,) * (3 if "3d" in pool.__name__ or "3d" in str(pool) else 1)
+    shape = (4,) * dimensions
     x, baseline = nets.inputs(4, 2, *shape), nets.inputs(4, 2, *shape, seed=8)
     total = nets.output(Pooled(), x, TARGET) - nets.output(Pooled(), baseline, TARGET)
     assert nets.gap(deep_lift(Pooled(), x, TARGET, baseline=baseline), total) < 1e-12
