@@ -5,7 +5,6 @@ f(x) where biases are zero; DeepLIFT promises f(x) - f(baseline) and Deep SHAP f
 included.
 """
 
-import copy
 import warnings
 from collections.abc import Callable
 
@@ -15,6 +14,7 @@ from torch import Tensor, nn
 
 from forsooth.attributions.differences import deep_lift, deep_shap
 from forsooth.attributions.propagation import lrp
+from forsooth.doors.specimens import without_shifts
 from forsooth.models.resnet import small_resnet
 from forsooth.models.small import cnn
 from forsooth.seeds import generator
@@ -50,15 +50,6 @@ def drawn(model: nn.Module) -> nn.Module:
                 1 + new.abs() if name.endswith("running_var") or (value.ndim == 1 and name.endswith("weight")) else new
             )
     return model.eval()
-
-
-def without_shifts(model: nn.Module) -> nn.Module:
-    """A copy in which no constant is added anywhere."""
-    model = copy.deepcopy(model)
-    for name, value in (*model.named_parameters(), *model.named_buffers()):
-        if name.endswith(("bias", "running_mean")):
-            value.data.zero_()
-    return model
 
 
 def score(model: nn.Module, x: Tensor, target: Tensor) -> Tensor:

@@ -49,7 +49,8 @@ def plan(settings: Settings, choice: Choice) -> Plan:
 
 def training(shared: Mapping[str, Any], methods: Sequence[str], settings: Settings, choice: Choice) -> list[Task]:
     """All networks trained once, and all that is asked of them."""
-    trained = [training_task(net, settings, choice, shared) for net in networks(settings)]
+    start = relative.file_of(settings.start)
+    trained = [training_task(net, start, settings, choice, shared) for net in networks(settings)]
     patches = patching_task(trained[2], settings, choice, shared)
     told = make_task(relative.verify, {**shared, "device": choice.device}, trained, name="verify", version=1)
     tasks = [*trained, told, patches, tcav_task(trained, settings, choice, shared)]
@@ -89,7 +90,13 @@ def networks(settings: Settings) -> list[dict[str, Any]]:
     return found + [{"name": f"f_s_{k:g}", "label": "scene", "shown": "os", "k": k} for k in settings.ks]
 
 
-def training_task(net: Mapping[str, Any], settings: Settings, choice: Choice, shared: Mapping[str, Any]) -> Task:
+def training_task(
+    net: Mapping[str, Any],
+    start: Mapping[str, str] | None,
+    settings: Settings,
+    choice: Choice,
+    shared: Mapping[str, Any],
+) -> Task:
     arch, number = shared["about"]["model"], shared["about"]["model_seed"]
     known = RECIPES[settings.recipe]
     recipe = replace(known, gate=settings.gate, restarts=0, epochs=settings.epochs or known.epochs)
@@ -99,7 +106,8 @@ def training_task(net: Mapping[str, Any], settings: Settings, choice: Choice, sh
         "arch": arch,
         "recipe": asdict(recipe),
         "given": relative.weights_of(settings.weights, net["name"]),
-        "start": relative.file_of(settings.start),
+        "start": start,
+        # the first has no number in its seed, so that it is the same whether others follow or not
         "seed": seeds.derive(choice.seed, "training", net["name"], *([number] if number else [])),
         "device": choice.device,
     }

@@ -81,15 +81,19 @@ def spec(name: str, path: str | None, *, seed: int, side: int) -> dict[str, Any]
     return {**about, "side": side if name in ("leaves", "voc") else None}
 
 
-@functools.lru_cache(maxsize=8)
 def digest(path: str) -> str:
     """A hash of the files: of their bytes if they are few, else of names, sizes and times."""
     place = Path(path)
     files = sorted(file for file in place.rglob("*") if file.is_file()) if place.is_dir() else [place]
-    whole, total = sum(file.stat().st_size for file in files) <= WHOLE, hashlib.sha256()
-    for file in files:
-        about = file.stat()
-        content = hashlib.sha256(file.read_bytes()).hexdigest() if whole else f"{about.st_size} {about.st_mtime_ns}"
+    states = [file.stat() for file in files]
+    return _digest(tuple(files), tuple((state.st_size, state.st_mtime_ns) for state in states))
+
+
+@functools.lru_cache(maxsize=8)  # of files and their states, since a file may be replaced between two runs
+def _digest(files: tuple[Path, ...], states: tuple[tuple[int, int], ...]) -> str:
+    whole, total = sum(size for size, _ in states) <= WHOLE, hashlib.sha256()
+    for file, (size, time) in zip(files, states, strict=True):
+        content = hashlib.sha256(file.read_bytes()).hexdigest() if whole else f"{size} {time}"
         total.update(f"{file.name}\x1f{content}\x1e".encode())
     return total.hexdigest()[:32]
 
