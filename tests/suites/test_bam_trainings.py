@@ -56,7 +56,7 @@ def test_a_changed_file_is_a_changed_task(lit):
 
 
 def test_what_is_no_beginning_is_refused(tmp_path, lit):
-    with pytest.raises(UsageError, match=r"`path` must be a file, got .*none\.safetensors"):
+    with pytest.raises(UsageError, match=r"`start` must be a file, got .*none\.safetensors"):
         plan(start=str(tmp_path / "none.safetensors"))
     with pytest.raises(UsageError, match="`trainings` must be at least 1, got 0"):
         plan(trainings=0)

@@ -46,17 +46,17 @@ def load(module: Net, path: str | Path, *, but_last: bool = False) -> Net:
     return module
 
 
-def read(path: str | Path) -> dict[str, Tensor]:
-    """Name -> tensor of a .npz or .safetensors file, on the CPU."""
+def read(path: str | Path, *, argument: str = "path") -> dict[str, Tensor]:
+    """Name -> tensor of a .npz or .safetensors file, on the CPU; a refusal names the user's argument."""
     path = Path(path)
     if path.suffix not in (".npz", ".safetensors"):
-        raise UsageError(f"`path` must end in .npz or .safetensors, got {path}{_advice(path)}")
+        raise UsageError(f"`{argument}` must end in .npz or .safetensors, got {path}{_advice(path)}")
     if not path.is_file():
-        raise UsageError(f"`path` must be a file, got {path}, which is not there")
+        raise UsageError(f"`{argument}` must be a file, got {path}, which is not there")
     try:
         return load_file(path) if path.suffix == ".safetensors" else _read_npz(path)
     except (ValueError, TypeError, BadZipFile, EOFError, SafetensorError) as error:
-        raise UsageError(f"`path` must be a sound {path.suffix} file of numbers, got {path}: {error}") from error
+        raise UsageError(f"`{argument}` must be a sound {path.suffix} file of numbers, got {path}: {error}") from error
 
 
 def _read_npz(path: Path) -> dict[str, Tensor]:

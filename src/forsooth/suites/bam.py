@@ -49,7 +49,7 @@ def plan(settings: Settings, choice: Choice) -> Plan:
 
 def training(shared: Mapping[str, Any], methods: Sequence[str], settings: Settings, choice: Choice) -> list[Task]:
     """All networks trained once, and all that is asked of them."""
-    start = relative.file_of(settings.start)
+    start = relative.file_of(settings.start, argument="start")
     trained = [training_task(net, start, settings, choice, shared) for net in networks(settings)]
     patches = patching_task(trained[2], settings, choice, shared)
     told = make_task(relative.verify, {**shared, "device": choice.device}, trained, name="verify", version=1)

@@ -78,15 +78,15 @@ def weights_of(folder: str | None, name: str) -> dict[str, str] | None:
     """The file of a network's weights in the folder, by its name: f_o.safetensors, f_s_0.1.npz …"""
     for end in ENDS if folder is not None else ():
         if (Path(str(folder)) / f"{name}{end}").is_file():
-            return file_of(str(Path(str(folder)) / f"{name}{end}"))
+            return file_of(str(Path(str(folder)) / f"{name}{end}"), argument="weights")
     return None
 
 
-def file_of(path: str | None) -> dict[str, str] | None:
+def file_of(path: str | None, *, argument: str) -> dict[str, str] | None:
     """A file of weights as plain values that change with it; None: there is none."""
     if path is None:
         return None
-    weights.read(path)  # what cannot be read is told before any work
+    weights.read(path, argument=argument)  # what cannot be read is told before any work
     return {"path": path, "digest": sources.digest(path)}
 
 
