@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from torch import nn
 
 from forsooth.models.attention import ATTENTION, Attention, attention, masked_softmax
-from forsooth.models.recurrent import Embedding, Encoder, OnVectors, Rcnn, compact, initialise, lengths_of, mirrored
+from forsooth.models.gated import Rcnn
+from forsooth.models.recurrent import Embedding, Encoder, OnVectors, compact, initialise, lengths_of, mirrored
 from forsooth.models.train_text import TextRecipe, check, fit_text
 from forsooth.records import Dataset, UsageError
 

@@ -9,13 +9,28 @@ from forsooth.suites import articles_post_hoc, articles_rationales, articles_tab
 
 def test_verdicts_on_post_hoc_methods_by_hand():
     rows = pd.DataFrame({"sample": [0, 0, 1, 1], "model_seed": [0, 1, 0, 1], "value": [0.9, 1.0, 0.94, 1.0]})
-    line = articles_post_hoc.line_of(("CN", "attention", "lime"), rows.assign(frequency=0.04))
+    rows = rows.assign(frequency=0.04, status="ok")
+    line = articles_post_hoc.line_of(("CN", "attention", "lime"), rows)
     assert line["attr"] == pytest.approx(0.96) and line["documents"] == 2  # documents: 0.95 and 0.97
     assert line["sd_trainings"] == pytest.approx((1 - 0.92) / 2**0.5)
     sure = {**line, "low": 0.95, "high": 0.97}
     poor = {**line, "method": "gradient", "attr": 0.05, "low": 0.03, "high": 0.07}
     (said,) = articles_post_hoc.verdicts(pd.DataFrame([sure, poor]))
     assert "above 0.9): lime 0.96 [0.95, 0.97]; far" in said and "not above the frequency: gradient 0.05" in said
+
+
+def test_maps_without_weight_are_counted_and_named():
+    empty = pd.DataFrame(
+        {"sample": [2], "model_seed": 0, "value": float("nan"), "frequency": 0.5, "status": "zero map"}
+    )
+    rows = pd.DataFrame({"sample": [0, 1], "model_seed": 0, "value": [0.2, 1.0], "frequency": 0.04, "status": "ok"})
+    line = articles_post_hoc.line_of(("CN", "attention", "lime"), pd.concat([rows, empty]))
+    assert line["attr"] == pytest.approx(0.6) and (line["documents"], line["left_out"]) == (2, 1)
+    assert (line["low"], line["high"], line["frequency"]) == (0, 1, pytest.approx(0.04))
+    assert "CN, attention, lime: 1." in articles_post_hoc.silent(pd.DataFrame([line]))[0]
+    nothing = articles_post_hoc.line_of(("CN", "attention", "lime"), empty)
+    assert nothing["attr"] != nothing["attr"] and nothing["left_out"] == 1
+    assert not articles_post_hoc.silent(pd.DataFrame([{**line, "left_out": 0}]))
 
 
 def test_marks_of_a_selection_by_hand():
@@ -39,9 +54,21 @@ def test_a_model_that_selects_all_words_is_not_optimal():
     line = articles_rationales.line_of(("CN", "rationale_reinforce", 0, 0.1), counts, 0.99)
     assert line["precision"] == line["best_precision_dataset"] == 0.2 and line["best_precision_asked"] == 1
     (said,) = articles_rationales.claims_7_1(pd.DataFrame([line | {"kind": "Article"}]))
-    assert "not what was asked for, 100% of the words are selected, published otherwise" in said
+    assert (
+        "not nearly optimal over the data set with the 100% of the words that it selects, published otherwise" in said
+    )
     words = articles_rationales.claims_7_2(pd.DataFrame([line]))
     assert "does not hold. Ours 0.00" in words[1] and "asked 10%, selected 100%" in words[1]
+    assert "asked for: cannot be told. Ours 0.80" in words[2] and "single models, over documents: at 10%" in words[2]
+    assert "it selects: cannot be told. Ours 0.00" in words[3] and "at no target" in words[3]
+
+
+def test_a_model_is_judged_at_the_rate_it_selects_and_the_rate_is_told():
+    counts = pd.DataFrame({"hits": [8, 8], "selected": [8, 8], "relevant": [8, 8], "words": [100, 100], "misled": 0})
+    line = articles_rationales.line_of(("Article", "rationale_relaxed", 0, 0.15), counts, 0.99)
+    (said,) = articles_rationales.claims_7_1(pd.DataFrame([line]))
+    told = "target 15%: nearly optimal over the data set with the 8% of the words that it selects, as published"
+    assert not line["on_target"] and told in said
 
 
 def test_peaks_and_verdicts_by_hand():

@@ -49,10 +49,14 @@ class Gate(NamedTuple):
 
 def bernoulli(raw: Tensor, u: Tensor | None) -> Gate:
     """z in {0, 1} from raw (..., 1): 1 where u (...) < p; without u, where p >= 0.5."""
-    logit = raw[..., 0]
-    p = torch.sigmoid(logit)
-    z = (p.detach() >= 0.5 if u is None else u < p.detach()).to(p.dtype)
-    return Gate(z, F.logsigmoid(logit) * z + F.logsigmoid(-logit) * (1 - z), p)
+    logit, z = raw[..., 0], bernoulli_z(raw, u)
+    return Gate(z, F.logsigmoid(logit) * z + F.logsigmoid(-logit) * (1 - z), torch.sigmoid(logit))
+
+
+def bernoulli_z(raw: Tensor, u: Tensor | None) -> Tensor:
+    """The z of `bernoulli` alone."""
+    p = torch.sigmoid(raw[..., 0].detach())
+    return (p >= 0.5 if u is None else u < p).to(p.dtype)
 
 
 def hard_kuma(raw: Tensor, u: Tensor | None) -> Gate:
@@ -61,17 +65,25 @@ def hard_kuma(raw: Tensor, u: Tensor | None) -> Gate:
     Drawn by the inverse of its distribution function at u (...). Without u: 0, 1 or the mean of the stretched variable
     (cut to [0, 1]), whichever of z = 0, z = 1 and 0 < z < 1 is the most probable.
     """
-    a, b = F.softplus(raw).clamp(SHAPE_LEAST, SHAPE_MOST).unbind(-1)
+    z = hard_kuma_z(raw, u)
+    return Gate(z, torch.zeros_like(z), 1 - kuma_below(-LOW / (HIGH - LOW), *shapes(raw)))
+
+
+def hard_kuma_z(raw: Tensor, u: Tensor | None) -> Tensor:
+    """The z of `hard_kuma` alone."""
+    a, b = shapes(raw)
+    if u is not None:
+        return (LOW + (HIGH - LOW) * kuma_inverse(u.clamp(NEAR, 1 - NEAR), a, b)).clamp(0, 1)
     zero, one = kuma_below(-LOW / (HIGH - LOW), a, b), 1 - kuma_below((1 - LOW) / (HIGH - LOW), a, b)
-    if u is None:
-        mean = (LOW + (HIGH - LOW) * kuma_mean(a, b)).clamp(0, 1)
-        certain = (one >= zero).to(a.dtype)
-        between = 1 - zero - one
-        z = torch.where((between > zero) & (between > one), mean, certain)
-    else:
-        u = u.clamp(NEAR, 1 - NEAR)
-        z = (LOW + (HIGH - LOW) * kuma_inverse(u, a, b)).clamp(0, 1)
-    return Gate(z, torch.zeros_like(z), 1 - zero)
+    mean = (LOW + (HIGH - LOW) * kuma_mean(a, b)).clamp(0, 1)
+    certain = (one >= zero).to(a.dtype)
+    between = 1 - zero - one
+    return torch.where((between > zero) & (between > one), mean, certain)
+
+
+def shapes(raw: Tensor) -> tuple[Tensor, ...]:
+    """a and b (...) of a Kumaraswamy variable from raw (..., 2)."""
+    return F.softplus(raw).clamp(SHAPE_LEAST, SHAPE_MOST).unbind(-1)
 
 
 def kuma_below(x: float, a: Tensor, b: Tensor) -> Tensor:
@@ -90,13 +102,14 @@ def kuma_mean(a: Tensor, b: Tensor) -> Tensor:
 
 
 class Kept(NamedTuple):
-    """How many numbers a word's gate reads, and the gate."""
+    """How many numbers a word's gate reads, the gate, and its z alone."""
 
     numbers: int
     gate: Callable[[Tensor, Tensor | None], Gate]
+    z: Callable[[Tensor, Tensor | None], Tensor]
 
 
-GATES = {"reinforce": Kept(1, bernoulli), "relaxed": Kept(2, hard_kuma)}
+GATES = {"reinforce": Kept(1, bernoulli, bernoulli_z), "relaxed": Kept(2, hard_kuma, hard_kuma_z)}
 
 
 class Selector(nn.Module):
@@ -106,7 +119,7 @@ class Selector(nn.Module):
         super().__init__()
         if kind not in GATES:
             raise UsageError(f"`kind` must be one of {', '.join(GATES)}, got {kind!r}")
-        self.numbers, self.gate = GATES[kind]
+        self.numbers, self.gate, self.z = GATES[kind]
         self.encoder = Encoder(dims, size.hidden, cell=size.cell)
         self.layer = nn.Linear(self.encoder.size + size.state, self.numbers)
         self.memory = nn.LSTMCell(self.encoder.size + 1, size.state) if size.state else None
@@ -121,17 +134,19 @@ class Selector(nn.Module):
         return self._in_turn(states, u)
 
     def _in_turn(self, states: Tensor, u: Tensor | None) -> Gate:
-        """The choices of a word after those of the words before it."""
+        """The choices of a word after those of the words before it. In turn is done only what must be."""
         assert self.memory is not None
         if not states.shape[1]:
             return self.gate(states.new_zeros(len(states), 0, self.numbers), u)
+        of_state, of_memory = self.layer.weight.split([self.encoder.size, self.memory.hidden_size], dim=1)
+        known = F.linear(states, of_state, self.layer.bias).unbind(1)
+        draws = [None] * len(known) if u is None else u.unbind(1)
         h = c = states.new_zeros(len(states), self.memory.hidden_size)
-        gates: list[Gate] = []
-        for place, state in enumerate(states.unbind(1)):
-            gate = self.gate(self.layer(torch.cat([state, h], dim=1)), None if u is None else u[:, place])
-            h, c = self.memory(torch.cat([state, gate.z[:, None]], dim=1), (h, c))
-            gates.append(gate)
-        return Gate(*(torch.stack(part, dim=1) for part in zip(*gates, strict=True)))
+        raws: list[Tensor] = []
+        for state, own, draw in zip(states.unbind(1), known, draws, strict=True):
+            raws.append(torch.addmm(own, h, of_memory.T))
+            h, c = self.memory(torch.cat([state, self.z(raws[-1], draw)[:, None]], dim=1), (h, c))
+        return self.gate(torch.stack(raws, dim=1), u)
 
 
 class Rationale(nn.Module):

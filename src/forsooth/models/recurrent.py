@@ -5,11 +5,12 @@ Padding is behind the last token that is not 0. A 0 inside a document is a gap: 
 
 import math
 from collections.abc import Callable
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
+from forsooth.models import gated
 from forsooth.records import UsageError
 
 Cell = Literal["lstm", "rcnn"]
@@ -79,36 +80,19 @@ class Lstm(nn.Module):
         return states
 
 
-class Rcnn(nn.Module):
-    """The gated bigram convolution of [lei2016rationalizing] in one direction, shapes as in `Lstm`.
-
-    gate_t = sigmoid(W x_t + U h_{t-1} + b)
-    c1_t   = gate_t c1_{t-1} + (1 - gate_t) W1 x_t
-    c2_t   = gate_t c2_{t-1} + (1 - gate_t) (c1_{t-1} + W2 x_t)
-    h_t    = tanh(c2_t + b')
-    """
-
-    def __init__(self, dims: int, hidden: int) -> None:
-        super().__init__()
-        self.read = nn.Linear(dims, 3 * hidden, bias=False)  # W, W1, W2
-        self.recall = nn.Linear(hidden, hidden)  # U, b
-        self.bias = nn.Parameter(torch.zeros(hidden))
-
-    def forward(self, x: Tensor) -> Tensor:
-        """States at each place."""
-        gates, firsts, seconds = self.read(x).transpose(0, 1).chunk(3, dim=-1)  # each (length, n, hidden)
-        one = two = h = torch.zeros_like(gates[0])
-        states = []
-        for gate, first, second in zip(gates, firsts, seconds, strict=True):
-            keep = torch.sigmoid(gate + self.recall(h))
-            two = torch.lerp(one + second, two, keep)
-            one = torch.lerp(first, one, keep)
-            h = torch.tanh(two + self.bias)
-            states.append(h)
-        return torch.stack(states, dim=1)
+def one_by_one(cells: tuple[nn.Module, ...], inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+    """States (n, length, hidden) of each cell for its own x (n, length, dims)."""
+    return tuple(cell(x) for cell, x in zip(cells, inputs, strict=True))
 
 
-CELLS: dict[str, Callable[[int, int], nn.Module]] = {"lstm": Lstm, "rcnn": Rcnn}
+class Pair(NamedTuple):
+    """A cell, and how two of them read."""
+
+    cell: Callable[[int, int], nn.Module]
+    read: Callable[[tuple[Any, ...], tuple[Tensor, ...]], tuple[Tensor, ...]]
+
+
+CELLS = {"lstm": Pair(Lstm, one_by_one), "rcnn": Pair(gated.Rcnn, gated.together)}
 
 
 class Encoder(nn.Module):
@@ -123,14 +107,14 @@ class Encoder(nn.Module):
         if cell not in CELLS:
             raise UsageError(f"`cell` must be one of {', '.join(CELLS)}, got {cell!r}")
         self.size = 2 * hidden
-        self.ahead, self.back = CELLS[cell](dims, hidden), CELLS[cell](dims, hidden)
+        make, self.read = CELLS[cell]
+        self.ahead, self.back = make(dims, hidden), make(dims, hidden)
 
     def forward(self, x: Tensor, lengths: Tensor) -> Encoded:
         """x (n, length, dims) and lengths (n,) to the states, and those after the last word read."""
         if not x.shape[1]:
             return Encoded(x.new_zeros(len(x), 0, self.size), x.new_zeros(len(x), self.size))
-        ahead = self.ahead(x)
-        back = self.back(mirrored(x, lengths))
+        ahead, back = self.read((self.ahead, self.back), (x, mirrored(x, lengths)))
         last = (lengths - 1).clamp(min=0)[:, None, None].expand(-1, 1, ahead.shape[2])
         final = torch.cat([ahead.gather(1, last)[:, 0], back.gather(1, last)[:, 0]], dim=1)
         states = torch.cat([ahead, mirrored(back, lengths)], dim=2)

@@ -11,7 +11,7 @@ from forsooth.settings import changed
 from forsooth.store import Store
 from forsooth.suites import articles
 from forsooth.suites.articles_tables import FAR, made, on_what
-from forsooth.suites.planted_figures import crossed, mean_of
+from forsooth.suites.planted_figures import SHARE, crossed, mean_of
 
 Perform = Callable[[Plan], Store]
 ASKED = replace(articles.PAPER, trainings=3, rates_article=(), rates_halves=(), samples=60)
@@ -23,25 +23,33 @@ def post_hoc(choice: Choice, perform: Perform, changes: Mapping[str, Any]) -> tu
     """Attr% on the correlating articles by kind of data, model and method, over documents and trainings."""
     settings = changed(ASKED, changes)
     _, _, rows = made(settings, choice, perform)
-    scored = rows[rows["metric"].eq("attr_words") & rows["status"].eq("ok") & rows["method"].ne("")]
+    scored = rows[rows["metric"].eq("attr_words") & rows["sample"].ge(0) & rows["method"].ne("")]
     if scored[scored["model"].ne("none")].empty:
         raise UsageError("no model passed its gate, so there is nothing to judge")
     table = pd.DataFrame([line_of(key, own) for key, own in scored.groupby(GROUP, sort=False)])
     words = [
         on_what(rows, settings),
         "Intervals are over documents and over trainings, where there are several.",
+        *silent(table),
     ]
     return table.round(4), "\n".join([*words, *verdicts(table)]) + "\n"
 
 
 def line_of(key: tuple[str, ...], rows: pd.DataFrame) -> dict[str, Any]:
-    """One method for the trainings of one model: rows have a value for each document and training."""
+    """One method for the trainings of one model: a row for each document and training; left_out: those not scored."""
+    maps, rows = len(rows), rows[rows["status"].eq("ok")]
     by_document, by_training = (rows.groupby(unit)["value"].mean() for unit in ("sample", "model_seed"))
     one = len(by_training) < 2
-    found = mean_of(by_document) if one else crossed(by_document, by_training, bounds=(0, 1))
+    found = mean_of(by_document, bounds=SHARE) if one else crossed(by_document, by_training, bounds=SHARE)
     line = {**dict(zip(GROUP, key, strict=True)), **dict(zip(("attr", "low", "high", "documents"), found, strict=True))}
     line |= {"trainings": len(by_training), "sd_trainings": by_training.std(), "frequency": rows["frequency"].mean()}
-    return line
+    return {**line, "left_out": maps - len(rows)}
+
+
+def silent(table: pd.DataFrame) -> list[str]:
+    """A map that is zero everywhere has no share. Who left how many."""
+    who = [f"{r.kind}, {r.model}, {r.method}: {r.left_out}" for r in table[table["left_out"] > 0].itertuples()]
+    return [f"Maps without any weight have no Attr% and are left out. {'; '.join(who)}."] if who else []
 
 
 def verdicts(table: pd.DataFrame) -> list[str]:

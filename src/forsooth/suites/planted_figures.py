@@ -18,6 +18,7 @@ from forsooth.suites import planted, planted_presets
 
 Perform = Callable[[Plan], Store]
 NEAR_ONE = 0.95
+SHARE = (0.0, 1.0)  # where a share can lie
 MODEL = ["manipulation", "model", "model_seed"]
 TRAINED = [*MODEL, "kind", "level", "r"]  # one training; its images, presences and checkpoints are no repetitions of it
 FEW, CHANCE = 3, 0.025  # lines that a trend needs, and how often an interval lies above 0 without one
@@ -36,11 +37,13 @@ class Interval(NamedTuple):
         return f"{self.mean:.2f} [{self.low:.2f}, {self.high:.2f}], n = {self.n}"
 
 
-def mean_of(values: Sequence[float] | pd.Series) -> Interval:
-    """Mean over models with Student's interval.
+def mean_of(values: Sequence[float] | pd.Series, *, bounds: tuple[float, float] = (-np.inf, np.inf)) -> Interval:
+    """Mean over models with Student's interval, which ends where no value can be.
 
     >>> print(mean_of([0.0, 1.0, 0.5]))
     0.50 [-0.74, 1.74], n = 3
+    >>> print(mean_of([0.0, 1.0, 0.5], bounds=SHARE))
+    0.50 [0.00, 1.00], n = 3
     """
     known = np.asarray(values, dtype=float)
     known = known[np.isfinite(known)]
@@ -50,7 +53,7 @@ def mean_of(values: Sequence[float] | pd.Series) -> Interval:
     if len(known) < 2:
         return Interval(middle, np.nan, np.nan, 1)
     half = float(stats.t.ppf(0.975, len(known) - 1) * known.std(ddof=1) / np.sqrt(len(known)))
-    return Interval(middle, middle - half, middle + half, len(known))
+    return Interval(middle, max(middle - half, bounds[0]), min(middle + half, bounds[1]), len(known))
 
 
 def crossed(one: pd.Series, two: pd.Series, *, bounds: tuple[float, float]) -> Interval:
