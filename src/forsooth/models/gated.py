@@ -1,8 +1,8 @@
 """The gated bigram convolution of [lei2016rationalizing], with its gradient written out.
 
-A recurrent net of which no library has a kernel: left to autograd, every word of a document costs some 30 small
-operations each way. Here a word costs six ahead and six back for both directions of reading together, and all that
-does not depend on the word before is done for all words at once. benchmarks/recurrent.py compares.
+A recurrent net of which no library has a kernel: left to autograd, every word costs a chain of small operations for
+each direction of reading, and a longer one back. Here a word costs six ahead and seven back for both directions
+together, and all that does not depend on its neighbour is done for many words at once. benchmarks/recurrent.py compares.
 """
 
 from typing import Any
