@@ -35,5 +35,9 @@ def worker() -> Cell:
     return Cell(facts={"pid": os.getpid()})
 
 
+def dies(*cells: Cell) -> Cell:
+    os._exit(3)
+
+
 def broken() -> Cell:
     raise RuntimeError("the task broke")

@@ -11,6 +11,7 @@ from rich.console import Console
 
 from forsooth import cli
 from forsooth.attributions import METHODS
+from forsooth.records import DeadWorker
 from forsooth.terminal import fitting, out, plain
 
 
@@ -63,6 +64,19 @@ def test_run_report_and_results(monkeypatch, capsys, tmp_path):
         (["run", "xaitris", "--preset", "quik"], "`preset` must be a known name, got 'quik'; did you mean quick?"),
         (["run", "xaitris", "--methods", "lmie"], "`methods` must be a known name, got 'lmie'; did you mean lime"),
         (["run", "xaitris", "--models", "cnm"], "`model` must be a known name, got 'cnm'; did you mean cnn?"),
+        (
+            ["run", "xaitris", "--models", "cnn", "--only", "model=mpl"],
+            "`--models` must come without `--only model=`, got 'cnn' and 'mpl'",
+        ),
+        (
+            ["run", "articles", "--set", "models=foo", "--models", "attention"],
+            "`model` must be among the models that are set, got 'attention' beside models=foo",
+        ),
+        (["run", "articles", "--methods", ":x"], "`methods` must be package.module:function, got ':x'"),
+        (
+            ["reproduce", "figure-5"],
+            "`artefact` must be a known name, got 'figure-5'; did you mean bias/figure-5 or articles/figure-5?",
+        ),
         (["run", "xaitris", "--only", "LIN"], "`--only` must be key=value, got 'LIN'"),
         (["run", "xaitris", "--set", "alpha=2"], "`alpha` must lie in [0, 1], got 2.0"),
         (["list", "method"], "`what` must be a known name, got 'method'; did you mean methods"),
@@ -129,6 +143,15 @@ def test_an_interrupt_says_that_work_is_kept(monkeypatch, capsys):
     monkeypatch.setattr(cli, "app", interrupted)
     assert forsooth(monkeypatch) == 130
     assert "the same command goes on from there" in capsys.readouterr().err
+
+
+def test_a_dead_worker_is_one_line_and_exit_code_one(monkeypatch, capsys):
+    def died() -> None:
+        raise DeadWorker("a worker process died")
+
+    monkeypatch.setattr(cli, "app", died)
+    assert forsooth(monkeypatch) == 1
+    assert capsys.readouterr().err == "forsooth: a worker process died\n"
 
 
 def test_tiny_settings_are_settings_of_the_suite():

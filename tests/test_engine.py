@@ -6,9 +6,9 @@ import pytest
 import torch
 from rich.console import Console
 
-from forsooth.engine import execute, make_task
+from forsooth.engine import _dead, execute, make_task
 from forsooth.progress import Bar, Lines, Silent
-from forsooth.records import UsageError
+from forsooth.records import DeadWorker, UsageError
 from forsooth.store import Store
 
 
@@ -123,6 +123,19 @@ def test_a_task_that_breaks_stops_the_run_and_keeps_what_was_done(tmp_path, work
         execute(tasks, Store(tmp_path), workers=workers, progress=Silent())
     if workers == 1:
         assert all(Store(tmp_path).has(task.key) for task in tasks[:-1])
+
+
+def test_a_worker_that_dies_is_told_with_what_ran_and_the_rest_is_kept(tmp_path):
+    first = diamond()
+    dies = make_task(arithmetic.dies, {}, [first[-1]], name="dies", version=1)
+    with pytest.raises(DeadWorker, match=r"died while these tasks ran: dies\. .* kept, .* try `--workers 1`"):
+        execute([*first, dies], Store(tmp_path), workers=2, progress=Silent())
+    assert all(Store(tmp_path).has(task.key) for task in first)
+
+
+def test_of_many_tasks_that_ran_a_few_are_named():
+    assert "ran: a; b; c; d and 2 more. " in str(_dead("abcdef"))
+    assert str(_dead([])).startswith("a worker process died. ")
 
 
 def test_no_worker_is_an_error():

@@ -38,6 +38,9 @@ def test_a_record_keeps_all_but_its_name():
     [
         ("no_such_module:f", r"names the module 'no_such_module', which cannot be imported: No module named"),
         ("own_methods:gradiant", r"`methods` must be a known name, got 'gradiant'; did you mean gradient\?"),
+        (":x", r"`methods` must be package.module:function, got ':x'"),
+        ("own_methods:", r"`methods` must be package.module:function, got 'own_methods:'"),
+        (".own_methods:x", r"`methods` must be package.module:function, got '.own_methods:x'"),
         ("own_methods:NOT_CALLABLE", r"a Captum class, got 'own_methods:NOT_CALLABLE', which is int"),
         ("salency", r"`methods` must be a known name, got 'salency'"),
     ],
@@ -45,6 +48,14 @@ def test_a_record_keeps_all_but_its_name():
 def test_what_cannot_be_found_is_said(path, message):
     with pytest.raises(UsageError, match=message):
         plugins.method(path, ())
+
+
+def test_only_what_can_be_called_is_offered():
+    with pytest.raises(UsageError, match=r"known: Method, RECORD, an_array, .*, wrong_shape$"):
+        plugins.method("own_methods:zzz", ())
+    with pytest.raises(UsageError) as caught:
+        plugins.method("own_methods:zzz", ())
+    assert "torch" not in str(caught.value) and "NOT_CALLABLE" not in str(caught.value)
 
 
 def test_the_fingerprint_follows_the_code(tmp_path, monkeypatch):
@@ -99,3 +110,11 @@ def test_an_error_names_the_users_file_and_line(tmp_path, monkeypatch):
 def test_a_file_is_no_module():
     with pytest.raises(UsageError, match=r"`train` must be package.module:name and no file, .* did you mean mine:f"):
         plugins.load("./here/mine.py:f", argument="train")
+
+
+def test_a_module_that_fails_at_import_is_named_with_its_line(tmp_path, monkeypatch):
+    (tmp_path / "fails_at_import.py").write_text("x = 1\ny = x / 0\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(UsageError, match=r"'fails_at_import', which fails: ZeroDivisionError.*line 2: y = x / 0"):
+        plugins.method("fails_at_import:f", ())

@@ -12,7 +12,7 @@ import pandas as pd
 import torch
 
 from forsooth import names, report, store
-from forsooth.asked import admitted, method_path, run_folder, usable_device
+from forsooth.asked import admitted, check_models, method_path, run_folder, usable_device
 from forsooth.doors import Asked, BiasResult, training
 from forsooth.doors import bias as bias_door
 from forsooth.doors import check as check_door
@@ -62,6 +62,8 @@ def run(
         device=usable_device(device),
         seed=seed,
     )
+    if settings and "models" in settings:
+        check_models(choice.only, chosen.models)
     plan = record.plan(chosen, choice)
     folder = run_folder(Path(out) if out is not None else Path("forsooth-runs") / f"{suite}-{preset}")
     cells = store.Store(folder / "store")

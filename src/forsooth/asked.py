@@ -1,6 +1,6 @@
 """The user's words made fit for a plan: methods by name, factors, a device that is here, a folder that is free."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,16 @@ def method_path(method: str | Method | Callable[..., torch.Tensor]) -> str:
 def admitted(value: str | Iterable[str]) -> tuple[str, ...]:
     values = value.split(",") if isinstance(value, str) else [str(v) for v in value]
     return tuple(v.strip() for v in values)
+
+
+def check_models(only: Mapping[str, tuple[str, ...]], chosen: Sequence[str]) -> None:
+    """UsageError where `only` asks for a model that is not among those the user has set."""
+    known = [name.lower() for name in chosen]
+    for model in only.get("model", ()):
+        if model.lower() not in known:
+            raise UsageError(
+                f"`model` must be among the models that are set, got {model!r} beside models={','.join(chosen)}"
+            )
 
 
 def usable_device(device: str) -> str:

@@ -11,7 +11,7 @@ from forsooth.attributions import METHODS
 from forsooth.datasets import DATASETS
 from forsooth.models import MODELS
 from forsooth.names import unknown
-from forsooth.records import Artefact, Suite, UsageError
+from forsooth.records import Artefact, DeadWorker, Suite, UsageError
 from forsooth.report import tables
 from forsooth.scores import METRICS
 from forsooth.store import replace
@@ -102,7 +102,10 @@ def run(
     quiet: Quiet = False,
 ) -> None:
     """Run a suite: data, models, attributions, scores and a page."""
-    kept = _pairs(only, "only") | ({"model": models} if models else {})
+    kept = _pairs(only, "only")
+    if models and "model" in kept:
+        raise UsageError(f"`--models` must come without `--only model=`, got {models!r} and {kept['model']!r}")
+    kept |= {"model": models} if models else {}
     made = api.run(
         suite,
         preset=preset,
@@ -176,12 +179,15 @@ def reproduce(
 
 
 def main() -> None:
-    """Errors of the user's making are one clear line and exit code 2."""
+    """Errors of the user's making are one clear line and exit code 2; a dead worker is one line and exit code 1."""
     try:
         app()
     except UsageError as error:
         sys.stderr.write(f"forsooth: {error}\n")
         sys.exit(2)
+    except DeadWorker as error:
+        sys.stderr.write(f"forsooth: {error}\n")
+        sys.exit(1)
     except KeyboardInterrupt:
         sys.exit(stopped())
     except SystemExit as end:

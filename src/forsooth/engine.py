@@ -11,14 +11,17 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
 import torch
 
-from forsooth.records import Cell, Task, UsageError
+from forsooth.records import Cell, DeadWorker, Task, UsageError
 from forsooth.store import DamagedCell, Store
+
+NAMED = 4  # tasks that an error names; more would hide what it says
 
 
 class Progress(Protocol):
@@ -136,9 +139,22 @@ def _in_pool(waiting: list[Task], store: Store, workers: int, progress: Progress
                     for dependent in dependents[key]:
                         missing[dependent].discard(key)
                         ready += [] if missing[dependent] else [dependent]
+        except BrokenProcessPool as error:
+            lost = [name for future, name in running.items() if not future.done() or future.exception()]
+            raise _dead(lost[:workers]) from error
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
+
+
+def _dead(names: Sequence[str]) -> DeadWorker:
+    """The error for a pool of which a process died; the pool does not say which task that process had."""
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    running = f" while these tasks ran: {'; '.join(names[:NAMED])}{more}" if names else ""
+    return DeadWorker(
+        f"a worker process died{running}. It ran out of memory, or the code of a task ended it. What was finished is "
+        "kept, and the same command goes on from there; try `--workers 1` to see which task it is"
+    )
 
 
 def _begin_worker() -> None:

@@ -47,6 +47,8 @@ def check_factors(only: Mapping[str, Sequence[str]], known: Sequence[str]) -> No
 def unknown(name: str, names: Iterable[str], *, argument: str) -> UsageError:
     """The error for a name that is none of `names`, to be raised by the caller."""
     lowered = {known.lower(): known for known in names}
-    near = [lowered[match] for match in difflib.get_close_matches(name.lower(), lowered, n=3, cutoff=0.5)]
-    offer = f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(sorted(lowered.values()))}"
+    ends = [match for match in lowered if match.rpartition("/")[2] == name.lower()]  # figure-5 of bias/figure-5
+    close = ends or difflib.get_close_matches(name.lower(), lowered, n=3, cutoff=0.5)
+    near = " or ".join(lowered[match] for match in close)
+    offer = f"did you mean {near}?" if near else f"known: {', '.join(sorted(lowered.values())) or 'none'}"
     return UsageError(f"`{argument}` must be a known name, got {name!r}; {offer}")

@@ -42,6 +42,8 @@ def load(path: str, *, argument: str) -> Any:
     if module_name.endswith(".py") or "/" in module_name:
         meant = f"{Path(module_name).stem}:{attribute}"
         raise UsageError(f"`{argument}` must be package.module:name and no file, got {path!r}; did you mean {meant}?")
+    if not module_name or module_name.startswith(".") or not attribute:
+        raise UsageError(f"`{argument}` must be package.module:function, got {path!r}")
     here = str(Path.cwd())
     if here not in sys.path:
         sys.path.insert(0, here)  # a script beside the data is the usual place of a user's method
@@ -49,8 +51,10 @@ def load(path: str, *, argument: str) -> Any:
         module = importlib.import_module(module_name)
     except ImportError as error:
         raise UsageError(f"`{argument}` names the module {module_name!r}, which cannot be imported: {error}") from error
+    except Exception as error:  # the user's own lines run at import
+        raise UsageError(f"`{argument}` names the module {module_name!r}, which fails: {told(error)}") from error
     if not hasattr(module, attribute):
-        raise unknown(attribute, [n for n in vars(module) if not n.startswith("_")], argument=argument)
+        raise unknown(attribute, _offered(module), argument=argument)
     return getattr(module, attribute)
 
 
@@ -109,6 +113,12 @@ def place(error: BaseException) -> str:
     """Where in the user's own files an error came from: " (helper.py, line 3: return a / 0)"; empty if nowhere."""
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if is_own(frame.filename)]
     return f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno}: {frames[-1].line})" if frames else ""
+
+
+def _offered(module: ModuleType) -> list[str]:
+    """Names in a user's module that can be meant: what can be called, and estimators, which are models."""
+    public = {name: value for name, value in vars(module).items() if not name.startswith("_")}
+    return [name for name, value in public.items() if callable(value) or hasattr(value, "predict_proba")]
 
 
 def _record(function: Callable[..., Tensor], name: str) -> Method:

@@ -15,6 +15,10 @@ class UsageError(Exception):
     """The user asked for something that cannot be: the message names the argument, the expectation and what came."""
 
 
+class DeadWorker(Exception):
+    """A process of the pool died, and its task with it: no fault of the words, so the message says how to find it."""
+
+
 @dataclass(frozen=True)
 class Dataset:
     """Inputs, labels and the truth of what mattered.

@@ -78,16 +78,23 @@ def test_bytes_that_are_not_utf8_are_replaced_and_counted(tmp_path):
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("none.txt", "", "`data` must hold documents, got 1 lines without a word"),
-        ("blank.txt", "\n \n", "got 2 lines without a word"),
+        ("none.txt", "", "`data` must hold documents, but there is no line with a word"),
+        ("blank.txt", "\n \n", "there is no line with a word"),
         ("r.tsv", "a\tb\n1\t2\n", "`data` must have a column `text`, got a, b"),
         ("r.tsv", "", "cannot be read as one"),
         ("r.csv", "text,b\nx,y,z,w\n", "cannot be read as one"),
+        ("b.txt", b"a line\n\0\1\2 and bytes", "`data` must be text, but .* holds zero bytes"),
     ],
 )
 def test_files_without_documents_are_refused(tmp_path, name, content, message):
     with pytest.raises(UsageError, match=message):
         documents(written(tmp_path, name, content))
+
+
+@pytest.mark.parametrize("kind", ["utf-8", "utf-8-sig", "utf-16"])
+def test_files_of_other_encodings_that_say_so_are_read(tmp_path, kind):
+    found = documents(written(tmp_path, "r.txt", "the cät\r\na dog\r\n".encode(kind)))
+    assert found.texts == ("the cät", "a dog") and not found.facts["undecodable_bytes"]
 
 
 def test_files_that_are_not_there_or_damaged_are_refused(tmp_path):
@@ -143,6 +150,15 @@ def test_word_vectors_that_cannot_be_used(tmp_path):
     np.savez(tmp_path / "w.npz", words=np.array(["b"]), vectors=np.zeros((2, 3)))
     with pytest.raises(UsageError, match=r"for \(1,\) words, got \(2, 3\)"):
         word_vectors(tmp_path / "w.npz", ("",), seed=0)
+    np.save(tmp_path / "a.npy", np.zeros(3))
+    with pytest.raises(UsageError, match=r"a\.npy is none"):
+        word_vectors(tmp_path / "a.npy", ("",), seed=0)
+    np.savez(tmp_path / "n.npz", words=np.array(["b"]), vectors=np.array([[np.nan]]))
+    with pytest.raises(UsageError, match="holds nan or infinity"):
+        word_vectors(tmp_path / "n.npz", ("", "?", "b"), seed=0)
+    np.savez(tmp_path / "o.npz", words=np.array(["слово"]), vectors=np.ones((1, 2)))
+    with pytest.raises(UsageError, match=r"none of the 1 in .*o\.npz is there"):
+        word_vectors(tmp_path / "o.npz", ("", "?", "b"), seed=0)
 
 
 def test_generated_documents():

@@ -23,6 +23,10 @@ def too_wide(model, x, target):
     return torch.zeros(len(x), 99)
 
 
+def leaves(model, x, target):
+    raise SystemExit(3)
+
+
 def zero(model, x, target):
     return torch.zeros_like(x)
 
@@ -40,12 +44,13 @@ def writes(model, x, target):
 
 
 def test_a_bad_method_is_a_line_and_the_others_go_on():
-    methods = [raises, too_wide, zero, zero_at_first, writes, own_models.says_x]
+    methods = [raises, leaves, too_wide, zero, zero_at_first, writes, own_models.says_x]
     found = forsooth.bias(own_models.with_interactions, X, methods=methods)
     line = found.table.set_index("method")
     assert line.loc["raises", "status"] == "error"
     place = f"{Path(__file__).name}, line {raises.__code__.co_firstlineno + 1}"
     assert line.loc["raises", "message"].startswith(f"ValueError: no map today ({place}: raise")
+    assert line.loc["leaves", "status"] == "error" and line.loc["leaves", "message"].startswith("SystemExit: 3 (")
     assert line.loc["too_wide", "status"] == "wrong shape"
     assert "must have the shape of x (4, 6), got (4, 99)" in line.loc["too_wide", "message"]
     assert line.loc["zero", ["status", "message", "failed"]].tolist() == ["undefined", "every map is zero", 1.0]

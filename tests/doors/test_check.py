@@ -131,6 +131,10 @@ def unseeded(model, x, target):
     return good(model, x, target) * float(np.random.default_rng().random())
 
 
+def leaves(model, x, target):
+    raise SystemExit(3)
+
+
 calls = itertools.count()
 
 
@@ -150,6 +154,7 @@ BAD = [
     (wrong_shape, "shape", r"must be a tensor with the shape of x \(3, 6\), got \(3,\)"),
     (array, "shape", "got ndarray, which is no tensor"),
     (raises, "runs", r"ValueError: no map today \(.*test_check.py, line "),
+    (leaves, "runs", r"SystemExit: 3 \(.*test_check.py, line "),
     (too_few, "runs", r"TypeError: too_few\(\) takes 2 positional arguments but 3 were given \(.*test_check.py, line "),
     (nan, "finite", "of 18 values are nan or infinite"),
     (double, "dtype", r"must be torch.float32 like x, got torch.float64: return map.to\(x.dtype\)"),

@@ -47,6 +47,10 @@ def wrong_shape(model, x, target):
     return x[:, 0]
 
 
+def leaves(model, x, target):
+    raise SystemExit(3)
+
+
 def raises(model, x, target):
     raise RuntimeError("not today")
 
@@ -119,8 +123,9 @@ def test_where_no_patch_is_found_the_words_say_so():
 
 
 def test_bad_methods_are_rows_and_the_others_go_on():
-    found = forsooth.independence(Left(), IMAGES, methods=[raises, wrong_shape, says_x], patch=right_half())
+    found = forsooth.independence(Left(), IMAGES, methods=[raises, leaves, wrong_shape, says_x], patch=right_half())
     table = found.table.set_index("method")
+    assert table.loc["leaves", "status"] == "error" and "SystemExit: 3" in table.loc["leaves", "message"]
     assert table.loc["raises", "status"] == "error" and "not today" in table.loc["raises", "message"]
     assert table.loc["wrong_shape", "status"] == "wrong shape"
     assert table.loc["says_x", "status"] == "ok"

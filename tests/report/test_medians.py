@@ -80,3 +80,12 @@ def test_a_method_unknown_to_the_run_takes_part() -> None:
 def test_no_scores_no_panels() -> None:
     made = run_of([row("training", data="a", model="CNN", metric="accuracy", value=0.6, status="below gate")])
     assert len(medians(made, "m").panels) == 0
+
+
+def test_of_one_value_nothing_is_drawn_and_nothing_is_clear() -> None:
+    made = run_of([*scores("a", [0.9]), *scores("sobel", [0.1], model="none")])
+    table = medians(made, "m")
+    assert table.value.tolist() == [[0.9, 0.1]] and np.isnan(table.draws).all()
+    line = leaderboard(made, "m").set_index("method").loc["a"]
+    assert line["wins"] == 0 and np.isnan(line["low"]) and (line["rank_low"], line["rank_high"]) == (1, 1)
+    assert set(leaderboard(made, "m")["group"]) == {"A"}

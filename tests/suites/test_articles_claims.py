@@ -16,7 +16,7 @@ def test_verdicts_on_post_hoc_methods_by_hand():
     sure = {**line, "low": 0.95, "high": 0.97}
     poor = {**line, "method": "gradient", "attr": 0.05, "low": 0.03, "high": 0.07}
     (said,) = articles_post_hoc.verdicts(pd.DataFrame([sure, poor]))
-    assert "above 0.9): lime 0.96 [0.95, 0.97]; far" in said and "not above the frequency: gradient 0.05" in said
+    assert "above 0.9): lime 0.96 [0.95, 0.97]; far" in said and "not surely above the frequency: gradient 0.05" in said
 
 
 def test_maps_without_weight_are_counted_and_named():

@@ -111,12 +111,47 @@ def test_no_selection_beats_the_line(rows):
 
 
 def test_a_model_below_its_gate_is_a_row_and_is_not_explained(tmp_path):
-    settings = {**TINY, "gate": 1.1, "kinds": ("CN",), "epochs": 1}
+    settings = {**TINY, "gate": 1.0, "kinds": ("CN",), "epochs": 1}
     only = {"model": "attention"}
     found = api.run("articles", methods=["gradient", "constant"], only=only, settings=settings, out=tmp_path / "r").rows
     assert set(found[found["metric"].eq("accuracy")]["status"]) == {"below gate"}
     assert set(found[found["method"].eq("gradient")]["status"]) == {"below gate"}
     assert set(found[found["method"].eq("constant")]["status"]) == {"no sample"}
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("samples", 0),
+        ("trainings", 0),
+        ("rationale_trainings", -1),
+        ("epochs", 0),
+        ("gate", 97),
+        ("gate_reinforce", -1),
+    ],
+)
+def test_numbers_that_cannot_be_are_refused_before_any_work(tmp_path, name, value):
+    with pytest.raises(UsageError, match=f"`{name}` must be .*, got {value}"):
+        api.run("articles", settings={**TINY, name: value}, out=tmp_path / "no")
+    assert not (tmp_path / "no" / "store" / "cells").exists()
+
+
+def test_word_vectors_are_counted_on_the_page(tmp_path):
+    np.savez(tmp_path / "v.npz", words=np.array(["the", "beer", "nowhere"]), vectors=np.eye(3))
+    settings = {**TINY, "vectors": str(tmp_path / "v.npz"), "kinds": ("CN",), "epochs": 1, "samples": 1}
+    api.run(
+        "articles", methods=["attention", "random"], only={"model": "attention"}, settings=settings, out=tmp_path / "r"
+    )
+    page = (tmp_path / "r" / "report.html").read_text()
+    assert "words have one in the given file" in page
+    assert "A panel has 1 sample only" in page and "In 0 of 1 panel at least one method is clearly better" in page
+
+
+def test_figures_of_several_trainings_say_which(tmp_path_factory):
+    out = tmp_path_factory.getbasetemp() / "articles-artefacts"
+    table, words = api.reproduce("articles/figure-7", settings={**SMALL, "trainings": 2}, out=out)
+    assert table[["kind", "training"]].to_numpy().tolist() == [["CN", 0], ["CN", 1], ["NC", 0], ["NC", 1]]
+    assert words.count("Training 1.") == 2
 
 
 def test_the_same_training_twice_is_the_same(run):
@@ -138,9 +173,12 @@ def test_documents_of_the_user_and_what_is_wrong_with_them(tmp_path):
     found = api.run("articles", methods=["attention"], settings=settings, data=path, out=tmp_path / "run")
     assert set(found.rows["dataset"]) == {"mine", "articles"}
     page = (tmp_path / "run" / "report.html").read_text()
+    assert "40/5/5 train, validate and test" in page
     assert "1 bytes could not be decoded" in page and "had articles in one half only" in page
-    with pytest.raises(UsageError, match=r"`data` must be a file, but there is none at nowhere\.txt"):
+    with pytest.raises(UsageError, match=r"`data` must be a file, but nowhere\.txt does not exist"):
         api.run("articles", settings=settings, data="nowhere.txt", out=tmp_path / "no")
+    with pytest.raises(UsageError, match=r"`data` must be a file, but .* is a folder"):
+        api.run("articles", settings=settings, data=tmp_path, out=tmp_path / "no")
     (tmp_path / "one.txt").write_text("the cat saw a dog")
     with pytest.raises(UsageError, match=r"`data` must hold at least 3 documents .* got 1 of 1 in one"):
         api.run("articles", settings=settings, data=tmp_path / "one.txt", out=tmp_path / "one")

@@ -12,7 +12,8 @@ from forsooth import api
 from forsooth.records import Choice, UsageError
 from forsooth.suites import xaitris
 
-BAD = ("raises", "wrong_shape", "no_tensor", "not_a_number", "says_nothing", "changes_its_input", "draws", "RECORD")
+BAD = ("raises", "leaves", "wrong_shape", "no_tensor", "an_array", "not_a_number", "says_nothing")
+BAD += ("changes_its_input", "draws", "RECORD")
 
 
 @pytest.fixture(scope="module")
@@ -46,8 +47,10 @@ def test_every_sample_has_a_row_for_every_method_and_metric(scores):
     "name, status, message",
     [
         ("raises", "error", 'ValueError: no map today (own_methods.py, line 15: raise ValueError("no map today"))'),
+        ("leaves", "error", "SystemExit: 3 (own_methods.py, line 19: raise SystemExit(3))"),
         ("wrong_shape", "wrong shape", "the map must have the shape of x (6, 1, 8, 8), got (6, 3)"),
-        ("no_tensor", "wrong shape", "the map must have the shape of x (6, 1, 8, 8), got NoneType"),
+        ("no_tensor", "wrong shape", "the map must be a torch tensor with the shape of x (6, 1, 8, 8), got NoneType"),
+        ("an_array", "wrong shape", "the map must be a torch tensor with the shape of x (6, 1, 8, 8), got ndarray"),
         ("says_nothing", "zero map", "the map is zero everywhere"),
     ],
 )

@@ -1,5 +1,6 @@
 """Documents of the user, as tokens and as numbers: what was cut, replaced or left out is counted."""
 
+import codecs
 import gzip
 import io
 import re
@@ -10,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
+from zipfile import BadZipFile, is_zipfile
 
 import numpy as np
 import pandas as pd
@@ -50,7 +51,7 @@ def documents(path: str | Path) -> Documents:
     texts = tuple(line.strip() for line in lines)
     kept = tuple(text for text in texts if text)
     if not kept:
-        raise UsageError(f"`data` must hold documents, got {len(texts)} lines without a word in {path}")
+        raise UsageError(f"`data` must hold documents, but there is no line with a word in {path}")
     facts = {"documents": len(texts), "empty": len(texts) - len(kept), "undecodable_bytes": broken}
     return Documents(path.name.split(".")[0], kept, facts)
 
@@ -69,6 +70,10 @@ def read(path: Path) -> tuple[str, int]:
         data = gzip.decompress(data) if path.name.endswith(".gz") else data
     except (OSError, EOFError, zlib.error) as error:
         raise UsageError(f"`data` must be a readable file, but {path} cannot be read: {error}") from error
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        data = data.decode("utf-16", errors="replace").encode()
+    if b"\0" in data:
+        raise UsageError(f"`data` must be text, but {path} holds zero bytes, which no text has")
     text = data.decode("utf-8-sig", errors="replace")
     mended = text.count("\ufffd") - data.count("\ufffd".encode())  # some files hold the sign itself
     return text.replace("\r\n", "\n"), mended
@@ -151,6 +156,8 @@ def word_vectors(path: str | Path, words: Sequence[str], *, seed: int) -> tuple[
 
     Words that the file lacks, the unknown among them, get vectors from U(-0.05, 0.05); padding gets zeros.
     """
+    if not is_zipfile(path):  # numpy would speak of pickles
+        raise UsageError(f"`vectors` must be an .npz with `words` and `vectors`, and {path} is none")
     try:
         with np.load(path, allow_pickle=False) as file:
             known, vectors = file["words"], file["vectors"]
@@ -158,12 +165,15 @@ def word_vectors(path: str | Path, words: Sequence[str], *, seed: int) -> tuple[
         raise UsageError(f"`vectors` must be an .npz with `words` and `vectors`, got {path}: {error}") from error
     if vectors.ndim != 2 or known.shape != vectors.shape[:1]:
         raise UsageError(f"`vectors` must be (words, dims) for {known.shape} words, got {vectors.shape} in {path}")
+    if not np.isfinite(vectors.astype(np.float32)).all():
+        raise UsageError(f"`vectors` must be finite numbers, but {path} holds nan or infinity")
     rows = {str(word): k for k, word in enumerate(known)}
     found = [(k, rows[word]) for k, word in enumerate(words) if word in rows and k > UNKNOWN]
+    if not found:
+        raise UsageError(f"`vectors` must have words of the documents, but none of the {len(rows)} in {path} is there")
     draws = torch.rand(len(words), vectors.shape[1], generator=generator(seed, "vectors"))
     table = (2 * draws - 1) * MISSING_VECTOR
     table[PADDING] = 0
-    if found:
-        here, there = zip(*found, strict=True)
-        table[list(here)] = torch.from_numpy(vectors[list(there)].astype(np.float32))
+    here, there = zip(*found, strict=True)
+    table[list(here)] = torch.from_numpy(vectors[list(there)].astype(np.float32))
     return table, len(found)

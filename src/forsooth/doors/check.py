@@ -103,7 +103,9 @@ def tried(method: Method, kind: Specimen, seed: int) -> Trial:
         lots, begun = generators(kind.x.is_cuda), time.perf_counter()
         try:
             maps = method(kind.model, kind.x, kind.target, generator=seeds.generator(seed, method.name), **lent)
-        except Exception as error:  # a user's method may raise anything; that is the answer
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # a user's method may raise anything, SystemExit too; that is the answer
             said = " ".join(f"{type(error).__name__}: {error}"[:500].split())
             fault, message = "raised", f"{said} ({place(error, method.function)})"
         seconds, after, left = time.perf_counter() - begun, state(kind), generators(kind.x.is_cuda)
@@ -170,7 +172,7 @@ def surroundings_restored() -> Iterator[None]:
         random.setstate(randoms)
 
 
-def place(error: Exception, function: Callable[..., Any]) -> str:
+def place(error: BaseException, function: Callable[..., Any]) -> str:
     """File and line: the last one in the method's own file, else where the method begins; for Captum, the last one."""
     function = inspect.unwrap(getattr(function, "func", function))
     code = getattr(function, "__code__", None) or getattr(type(function).__call__, "__code__", None)

@@ -2,7 +2,7 @@
 
 A recurrent net of which no library has a kernel: left to autograd, every word costs a chain of small operations for
 each direction of reading, and a longer one back. Here a word costs six ahead and seven back for both directions
-together, and all that does not depend on its neighbour is done for many words at once. benchmarks/recurrent.py compares.
+together, and what does not depend on its neighbour is done for many words at once. benchmarks/recurrent.py compares.
 """
 
 from typing import Any

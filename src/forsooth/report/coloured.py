@@ -1,5 +1,6 @@
 """Text in colour: the words of a document behind which every method paints its attribution."""
 
+import functools
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -9,6 +10,7 @@ from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection, PatchCollection
 from matplotlib.figure import Figure
+from matplotlib.font_manager import findfont, get_font
 from matplotlib.patches import Patch, Rectangle
 from numpy.typing import NDArray
 
@@ -20,7 +22,7 @@ POINTS = 8.0  # size of the letters
 CHARACTER = 0.602 * POINTS / 72  # inches: every letter of the font has this width
 ROW = 0.2  # inches of a line of text
 ACROSS = 104  # letters in a line
-LAST = 0x24F  # the last sign that the font is sure to have: Latin letters with all their marks
+FONT = "DejaVu Sans Mono"  # matplotlib brings it along
 UNKNOWN = "?"
 COLUMNS = ("tensor", "shows", "kind", "model", "method", "words")
 
@@ -51,7 +53,8 @@ def articles_text(results: Results, tables: Tables) -> tuple[Drawing, ...]:
                 title=f"One document in colour: {kind}, {model}",
                 caption="The darker a word, the larger its |attribution|, as a share of the largest of the document. "
                 "Correlating articles have a thick orange line below, non-correlating ones a thin blue one: only words "
-                "on orange lines tell the label. A dash: no map; a 0: a map of zeros.",
+                "on orange lines tell the label. A dash: no map; a 0: a map of zeros. "
+                "A question mark may stand for a sign that the font lacks.",
                 alt=f"A document of {len(document.words)} words, painted by {told}",
                 figure=_paragraphs(document, maps),
             )
@@ -128,10 +131,16 @@ def _shown(results: Results, pictures: pd.DataFrame) -> Iterator[tuple[str, str,
 def _plain(word: str) -> str:
     """The word in signs that the font has.
 
-    >>> _plain("naïve"), _plain("日本")
-    ('naïve', '??')
+    >>> _plain("naïve"), _plain("пиво"), _plain("日本")
+    ('naïve', 'пиво', '??')
     """
-    return "".join(sign if sign.isprintable() and ord(sign) <= LAST else UNKNOWN for sign in word) or UNKNOWN
+    return "".join(sign if sign.isprintable() and ord(sign) in _signs() else UNKNOWN for sign in word) or UNKNOWN
+
+
+@functools.cache
+def _signs() -> frozenset[int]:
+    """The signs that the font has."""
+    return frozenset(get_font(findfont(FONT)).get_charmap())
 
 
 def placed(words: Sequence[str], *, across: int = ACROSS) -> list[Placed]:
@@ -162,7 +171,7 @@ def _paragraphs(document: Document, maps: Sequence[tuple[str, Floats]]) -> Figur
     axis = figure.add_axes((left / size[0], 0.1 / size[1], ACROSS * CHARACTER / size[0], height / size[1]))
     axis.set(xlim=(0, ACROSS), ylim=(len(maps) * (lines + 0.6), 0))
     axis.set_axis_off()
-    letters: dict[str, Any] = {"family": "DejaVu Sans Mono", "fontsize": POINTS, "parse_math": False}
+    letters: dict[str, Any] = {"family": FONT, "fontsize": POINTS, "parse_math": False}
     written = _lines(document.words, places, lines)
     for k, (method, weights) in enumerate(maps):
         top = k * (lines + 0.6) + 0.3

@@ -55,7 +55,9 @@ def medians(results: Results, metric: str, *, draws: int = DRAWS) -> Medians:
     drawn = np.full((*value.shape, draws), np.nan)
     for panel, name, values, weights in _weighed(rows, factors=factors, draws=draws):
         place = (panel, methods.index(name))
-        value[place], drawn[place] = np.median(values), weighted_median(values, weights)
+        value[place] = np.median(values)
+        if len(values) > 1:  # of one value nothing is known but itself: draws of it would agree for no reason
+            drawn[place] = weighted_median(values, weights)
     return Medians(
         metric=metric,
         sign=1 if results.run["metrics"][metric]["better"] == "higher" else -1,

@@ -57,9 +57,11 @@ def _words(line: Mapping[str, Any]) -> dict[str, str]:
 def number(value: Any, *, digits: int = 3) -> str:
     """That many decimals for scores of order 1, that many digits for others.
 
-    >>> number(0.25), number(0.25, digits=2), number(1234.5), number(1e-7)
-    ('0.250', '0.25', '1.23e+03', '1e-07')
+    >>> number(0.25), number(0.25, digits=2), number(1234.5), number(1e-7), number(float("nan"))
+    ('0.250', '0.25', '1.23e+03', '1e-07', '?')
     """
+    if value != value:
+        return "?"
     size = abs(float(value))
     return f"{value:.{digits}f}" if size < 10 and (size >= 1e-3 or size == 0) else f"{value:.{digits}g}"
 

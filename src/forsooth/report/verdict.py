@@ -12,6 +12,7 @@ from forsooth.report.medians import Medians
 from forsooth.report.tables import number, share
 
 NOTABLE = 0.05  # share of lost samples from which a method is named
+ENOUGH = 6  # with fewer samples, all of one sign come by chance in more than 5 of 100 cases
 
 
 def verdict(results: Results, tables: Mapping[str, Medians], boards: Mapping[str, pd.DataFrame]) -> tuple[str, ...]:
@@ -118,9 +119,13 @@ def _gated(results: Results) -> str:
 def caution(results: Results) -> str:
     """What the intervals cannot know."""
     rows = results.rows[results.rows["part"].eq("scores") & results.rows["model_seed"].ge(0)]
+    counted = rows[rows["sample"].ge(0)].groupby(results.run["factors"])["sample"].nunique()
+    least = int(counted.min()) if len(counted) else ENOUGH
+    few = f" A panel has {plural(least, 'sample')} only: too few to tell anything clearly." if least < ENOUGH else ""
     if rows["model_seed"].nunique() > 1:
-        return "Intervals are over samples and trainings."
-    return "There is one training per panel: intervals are over samples, and cannot know how another training differs."
+        return f"Intervals are over samples and trainings.{few}"
+    said = "There is one training per panel: intervals are over samples, and cannot know how another training differs."
+    return said + few
 
 
 def plural(count: int, noun: str) -> str:

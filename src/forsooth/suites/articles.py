@@ -114,6 +114,7 @@ class Reader:
 
 def plan(settings: Settings, choice: Choice) -> Plan:
     """Train every reader, then explain those of the main rate, method by method; all select."""
+    check(settings)
     names.check_factors(choice.only, ("kind", "model"))
     methods = [plugins.method(name, METHODS) for name in choice.methods or settings.methods]
     tasks: list[Task] = []
@@ -137,6 +138,17 @@ def plan(settings: Settings, choice: Choice) -> Plan:
     return Plan(tasks=tuple({task.key: task for task in tasks}.values()), skips=tuple(skips), facts=FACTS)
 
 
+def check(settings: Settings) -> None:
+    """UsageError where a number cannot be what it stands for."""
+    for name in ("trainings", "rationale_trainings", "samples", "epochs"):
+        value = getattr(settings, name)
+        if value is not None and value < 1:
+            raise UsageError(f"`{name}` must be at least 1, got {value}")
+    for name in ("gate", "gate_reinforce"):
+        if not 0 <= getattr(settings, name) <= 1:
+            raise UsageError(f"`{name}` must be an accuracy from 0 to 1, got {getattr(settings, name)}")
+
+
 NO_SAMPLE = {
     **{"part": "scores", "suite": "articles", "dataset": "articles", "metric": "", "sample": -1, "value": None},
     "status": "skipped",
@@ -148,7 +160,8 @@ def plots(settings: Settings, choice: Choice) -> Iterator[dict[str, Any]]:
     files = {"path": choice.data, "vectors": settings.vectors}
     for argument, path in (("data", choice.data), ("vectors", settings.vectors)):
         if path is not None and not Path(path).is_file():
-            raise UsageError(f"`{argument}` must be a file, but there is none at {path}")
+            there = "is a folder" if Path(path).is_dir() else "does not exist"
+            raise UsageError(f"`{argument}` must be a file, but {path} {there}")
     digests = {
         "digest": sources.digest(choice.data) if choice.data else None,
         "vectors_digest": sources.digest(settings.vectors) if settings.vectors else None,
@@ -206,7 +219,7 @@ def training_task(plot: dict[str, Any], reader: Reader, settings: Settings, choi
         "seed": seeds.derive(choice.seed, "training", reader.number),
         "device": choice.device,
     }
-    return make_task(reading.train_reader, arguments, name=f"train {title(plot, reader)}", version=1)
+    return make_task(reading.train_reader, arguments, name=f"train {title(plot, reader)}", version=2)
 
 
 def selecting_task(plot: dict[str, Any], reader: Reader, trained: Task, choice: Choice) -> Task:

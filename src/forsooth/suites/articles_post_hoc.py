@@ -25,7 +25,7 @@ def post_hoc(choice: Choice, perform: Perform, changes: Mapping[str, Any]) -> tu
     _, _, rows = made(settings, choice, perform)
     scored = rows[rows["metric"].eq("attr_words") & rows["sample"].ge(0) & rows["method"].ne("")]
     if scored[scored["model"].ne("none")].empty:
-        raise UsageError("no model passed its gate, so there is nothing to judge")
+        raise UsageError(f"no model passed its gate, so there is nothing to judge. {on_what(rows, settings)}")
     table = pd.DataFrame([line_of(key, own) for key, own in scored.groupby(GROUP, sort=False)])
     words = [
         on_what(rows, settings),
@@ -60,7 +60,7 @@ def verdicts(table: pd.DataFrame) -> list[str]:
         for words, chosen in (
             (f"near 1 (interval above {NEAR_ONE})", own["low"] > NEAR_ONE),
             (f"far from 1 (interval below {FAR})", own["high"] < FAR),
-            ("not above the frequency", own["low"] <= own["frequency"]),
+            ("not surely above the frequency", own["low"] <= own["frequency"]),
         ):
             who = [f"{m} {a:.2f} [{lo:.2f}, {hi:.2f}]" for m, a, lo, hi in _lines(own[chosen])]
             parts.append(f"{words}: {', '.join(who) or 'none'}")

@@ -84,6 +84,11 @@ def claims_7_1(table: pd.DataFrame) -> list[str]:
     most = own["target"].max() + ON_TARGET
     lines = []
     for line in own.to_dict("records"):
+        if not line["selected"]:
+            lines.append(
+                f"Article, {line['model']}, target {line['target']:.0%}: selects no word, published otherwise."
+            )
+            continue
         gaps = {name: line[f"best_{name}_dataset"] - line[name] for name in ("precision", "recall")}
         near = max(gaps.values()) <= NEAR and line["selected"] <= most
         published = line["model"] != articles.RELAXED or line["target"] > FAULTY
@@ -167,10 +172,10 @@ def selections(
     for task in explained(plan, store):
         found = marked(task, store)
         about = {name: task.arguments["about"][name] for name in ("kind", "model", "rate")}
-        tables.append(found.head(documents).assign(**about))
+        tables.append(pd.DataFrame(about, index=found.index).join(found).head(documents))
         words += claims(found, f"{about['kind']}, {about['model']}")
     if not tables:
-        raise UsageError("no rationale model passed its gate, so there is nothing to judge")
+        raise UsageError(f"no rationale model passed its gate, so there is nothing to judge. {on_what(rows, settings)}")
     table = pd.concat(tables, ignore_index=True)
     words += [f"{line.kind}, {line.model}: {line.text}" for line in table.itertuples()]
     return table, "\n".join(words) + "\n"
@@ -221,8 +226,9 @@ def claims_16(found: pd.DataFrame, who: str) -> list[str]:
 
 def claims_17(found: pd.DataFrame, who: str) -> list[str]:
     totals = found[["selected", "hits", "misled", "articles"]].sum()
-    only = Interval(*_pooled(found.assign(value=found["hits"] + found["misled"])), len(found))
-    wrong = Interval(*_pooled(found.assign(value=found["misled"])), len(found))
+    documents = len(found) if totals["selected"] else 0
+    only = Interval(*_pooled(found.assign(value=found["hits"] + found["misled"])), documents)
+    wrong = Interval(*_pooled(found.assign(value=found["misled"])), documents)
     missed = 1 - totals["hits"] / totals["articles"]
     return [
         above(f"{who}: the selection is almost exclusively of articles (over 0.95)", only, 0.95),

@@ -17,7 +17,7 @@ from forsooth.records import Artefact, Choice, Plan, Task, UsageError
 from forsooth.settings import changed
 from forsooth.store import Store
 from forsooth.suites import articles, reading
-from forsooth.suites.planted_figures import Interval, above, around, mean_of, share_of, verdict
+from forsooth.suites.planted_figures import SHARE, Interval, above, around, mean_of, share_of, verdict
 
 Perform = Callable[[Plan], Store]
 ATTENTION = replace(articles.PAPER, models=(articles.ATTENTION,), methods=("attention",), samples=None)
@@ -39,10 +39,10 @@ def table_1(choice: Choice, perform: Perform, changes: Mapping[str, Any]) -> tup
     _, _, rows = made(settings, choice, perform)
     models = of_trainings(rows)
     if models.empty:
-        raise UsageError("no attention model passed its gate, so there is nothing to judge")
+        raise UsageError(f"no attention model passed its gate, so there is nothing to judge. {on_what(rows, settings)}")
     lines = []
     for (kind, words), own in models.groupby(["kind", "words"], sort=False):
-        found = mean_of(100 * own["value"])
+        found = mean_of(100 * own["value"], bounds=(0, 100))
         line = {"kind": kind, "words": words, **dict(zip(("attr", "low", "high", "trainings"), found, strict=True))}
         lines.append({**line, "sd": 100 * own["value"].std(), "frequency": 100 * own["frequency"].mean()})
     published = papers.table("articles_table_1").rename(columns={"mean": "published", "sd": "published_sd"})
@@ -64,7 +64,7 @@ def claims_of_table(models: pd.DataFrame, rows: pd.DataFrame, table: pd.DataFram
     lines = [accurate(rows, "6.2")]
     for kind, own in models.groupby("kind", sort=False):
         told = {words: group for words, group in own.groupby("words")}
-        found = mean_of(told["correlating"]["value"])
+        found = mean_of(told["correlating"]["value"], bounds=SHARE)
         said = f"{kind}: attention on correlating articles is far from 1 (below {FAR})"
         lines.append(verdict(said, found, holds=found.high < FAR, fails=found.low >= FAR))
         for words in ("correlating", "non_correlating"):
@@ -101,10 +101,10 @@ def accurate(rows: pd.DataFrame, section: str) -> str:
 def on_what(rows: pd.DataFrame, settings: articles.Settings) -> str:
     trained = rows[rows["metric"].eq("accuracy")]
     counted = int(trained["status"].eq("ok").sum())
-    sizes = "/".join(map(str, settings.sizes))
+    models = f"{len(trained)} model{'' if len(trained) == 1 else 's'}"
     return (
-        f"{len(trained)} models ({', '.join(settings.models)}) on {rows['dataset'].iloc[0]}, asked for {sizes} "
-        f"documents of at most {settings.length} tokens; {counted} of them passed their gate.{left_out(trained)}"
+        f"{models} ({', '.join(settings.models)}) on {rows['dataset'].iloc[0]}, {trained['sizes'].iloc[0]} documents "
+        f"of at most {settings.length} words to train, validate and test; {counted} passed the gate.{left_out(trained)}"
     )
 
 
@@ -126,12 +126,15 @@ def figure(
     plan, store, rows = made(settings, choice, perform)
     tables, words = [], [on_what(rows, settings), "Intervals are over the documents of one training."]
     for task in explained(plan, store):
-        kind, found = task.arguments["about"]["kind"], by_document(task, store)
-        tables.append(found.assign(kind=kind))
-        words += claims_of_figure(kind, found)
+        kind, number = (task.arguments["about"][name] for name in ("kind", "model_seed"))
+        found = by_document(task, store)
+        found.insert(0, "training", number)
+        found.insert(0, "kind", kind)
+        tables.append(found)
+        words += [f"Training {number}." for _ in range(settings.trainings > 1)] + claims_of_figure(kind, found)
     if not tables:
-        raise UsageError("no attention model passed its gate, so there is nothing to judge")
-    table = pd.concat([found.groupby("kind", sort=False).head(documents) for found in tables], ignore_index=True)
+        raise UsageError(f"no attention model passed its gate, so there is nothing to judge. {on_what(rows, settings)}")
+    table = pd.concat([found.head(documents) for found in tables], ignore_index=True)
     return table.round(4), "\n".join([*words, accurate(rows, "6.1")]) + "\n"
 
 
@@ -187,7 +190,7 @@ def mean(hits: Tensor) -> float:
 
 
 def claims_of_figure(kind: str, found: pd.DataFrame) -> list[str]:
-    attr, excess = mean_of(found["attr"]), mean_of(found["attr"] - found["frequency"])
+    attr, excess = mean_of(found["attr"], bounds=SHARE), mean_of(found["attr"] - found["frequency"])
     known = papers.table("articles_claims").set_index("quantity")["value"]
     lines = []
     if kind == "Article":

@@ -41,16 +41,24 @@ def attribute(name: str, question: Question) -> Cell:
     try:
         with lent_randomness(seeds.derive(question.seed, name)):
             maps = _maps(method, question)
-    except Exception as error:  # a user's method may raise anything; it becomes a row, and is tried again next time
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # a user's method may raise anything, SystemExit too; it is a row, and tried again
         return Cell(facts={"failed": True, "status": "error", "message": plugins.told(error)})
     if not isinstance(maps, Tensor) or maps.shape != question.x.shape:
-        came = tuple(maps.shape) if isinstance(maps, Tensor) else type(maps).__name__
-        message = f"the map must have the shape of x {tuple(question.x.shape)}, got {came}"
-        return Cell(facts={"failed": True, "status": "wrong shape", "message": message})
+        return Cell(facts={"failed": True, "status": "wrong shape", "message": misshapen(maps, question.x)})
     tensors = {"maps": maps.detach().float().cpu()}
     if method.promise:
         tensors["promised"] = _promised(method, question).cpu()
     return Cell(tensors=tensors, facts={"status": "ok", "message": ""})
+
+
+def misshapen(maps: Any, x: Tensor) -> str:
+    """What is wrong with maps that are no tensor with the shape of x."""
+    shape = tuple(x.shape)
+    if isinstance(maps, Tensor):
+        return f"the map must have the shape of x {shape}, got {tuple(maps.shape)}"
+    return f"the map must be a torch tensor with the shape of x {shape}, got {type(maps).__name__}"
 
 
 def alike(method: Method, game: Mapping[str, Tensor]) -> Method:

@@ -92,9 +92,14 @@ def above(claim: str, found: Interval, limit: float = 0.0, more: str = "") -> st
 
 
 def around(claim: str, found: Interval, published: float, more: str = "") -> str:
-    """A published number beside ours: they agree where our interval holds it."""
+    """A published number beside ours: they agree where our interval holds it, and does not hold all from 0 to twice it.
+
+    >>> around("a share", Interval(0.5, 0.0, 1.0, 2), 0.4)
+    'a share: cannot be told. Ours 0.50 [0.00, 1.00], n = 2; published 0.40.'
+    """
     inside = found.low <= published <= found.high
-    said = "agrees" if inside else "differs" if np.isfinite(found.low) else "cannot be told"
+    vague = not np.isfinite(found.low) or (found.low <= 0 and found.high >= 2 * published)
+    said = "cannot be told" if vague else "agrees" if inside else "differs"
     return f"{claim}: {said}. Ours {found}; published {published:.2f}{', ' + more if more else ''}."
 
 

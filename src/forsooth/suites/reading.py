@@ -77,12 +77,12 @@ def train_reader(
         **about,
         **{"suite": "articles", "part": "training", "dataset": given.dataset.facts["source"], "method": ""},
         **{"metric": "accuracy", "sample": -1, "value": trained.test_accuracy, "selected": trained.test_rate},
-        **{"status": "below gate" if reason else "ok", "message": reason},
+        **{"status": "below gate" if reason else "ok", "message": reason, "sizes": sizes_of(given)},
     }
     facts = {
         **{"passed": trained.passed, "net": net["name"], "variant": net["variant"], "reached": trained.reached},
         **{"attempts": list(trained.attempts), "epochs": len(trained.history), "rate": number(trained.test_rate)},
-        "said": said(given),
+        "said": [*said(given), *said_of_vectors(plot)],
     }
     return Cell(rows=(row,), tensors=dict(trained.module.state_dict()), facts=facts)
 
@@ -104,8 +104,23 @@ def said(given: articles.Articles) -> list[str]:
         f"{facts['setting']['kind']}: correlating articles, non-correlating articles and other words are {shares} % of "
         f"the words ({theirs} % in the paper).",
         f"Documents: {facts['documents']} of {facts['source']}, of which {counted or 'none was left out or cut'}"
-        f"{bytes_}; {unknown:.1%} of the words are unknown to the vocabulary of {facts['words']}.",
+        f"{bytes_}; {sizes_of(given)} train, validate and test. {unknown:.1%} of the words are unknown to the "
+        f"vocabulary of {facts['words']}.",
     ]
+
+
+def said_of_vectors(plot: Mapping[str, Any]) -> list[str]:
+    """How many words have a vector in the file that the plot names."""
+    if not plot["vectors"]:
+        return []
+    words = data(plot).vocabulary
+    found = texts.word_vectors(plot["vectors"], words, seed=plot["seed"])[1]
+    return [f"Word vectors: {found} of the {len(words)} words have one in the given file, the others a random one."]
+
+
+def sizes_of(given: articles.Articles) -> str:
+    """How many documents train, validate and test."""
+    return "/".join(str(len(given.dataset.splits[name])) for name in ("train", "val", "test"))
 
 
 def explained(given: articles.Articles, samples: int | None) -> Tensor:
