@@ -116,5 +116,7 @@ def test_a_module_that_fails_at_import_is_named_with_its_line(tmp_path, monkeypa
     (tmp_path / "fails_at_import.py").write_text("x = 1\ny = x / 0\n")
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
-    with pytest.raises(UsageError, match=r"'fails_at_import', which fails: ZeroDivisionError.*line 2: y = x / 0"):
+    with pytest.raises(
+        UsageError, match=r"'fails_at_import:f', whose import raised ZeroDivisionError.*line 2: y = x / 0"
+    ):
         plugins.method("fails_at_import:f", ())

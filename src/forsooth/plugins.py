@@ -51,8 +51,8 @@ def load(path: str, *, argument: str) -> Any:
         module = importlib.import_module(module_name)
     except ImportError as error:
         raise UsageError(f"`{argument}` names the module {module_name!r}, which cannot be imported: {error}") from error
-    except Exception as error:  # the user's own lines run at import
-        raise UsageError(f"`{argument}` names the module {module_name!r}, which fails: {told(error)}") from error
+    except Exception as error:  # whatever the user's module does when it is imported
+        raise UsageError(f"`{argument}` names {path!r}, whose import raised {told(error)}") from error
     if not hasattr(module, attribute):
         raise unknown(attribute, _offered(module), argument=argument)
     return getattr(module, attribute)

@@ -57,12 +57,7 @@ def given(method: str | Method | Callable[..., Tensor]) -> tuple[Method, bool]:
             except UsageError as error:
                 hint = f"your own is package.module:function, e.g. {method}:my_function"
                 raise UsageError(f"{error}; {hint}") from error
-        try:
-            thing = plugins.load(method, argument="method")
-        except UsageError:
-            raise
-        except Exception as error:  # whatever the user's module does when it is imported
-            raise UsageError(f"`method` names {method!r}, whose import raised {plugins.told(error)}") from error
+        thing = plugins.load(method, argument="method")
     own = not isinstance(thing, Method)
     name = method if isinstance(method, str) else getattr(thing, "__name__" if own else "name", type(thing).__name__)
     record = plugins.wrapped(thing, name=name)

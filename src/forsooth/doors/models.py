@@ -44,12 +44,7 @@ def given(model: Any) -> Any:
         return model
     if ":" not in model:
         raise UsageError(f"`model` must be package.module:name, got {model!r}")
-    try:
-        thing = plugins.load(model, argument="model")
-    except UsageError:
-        raise
-    except Exception as error:  # whatever the user's module does when it is imported
-        raise UsageError(f"`model` names {model!r}, whose import raised {plugins.told(error)}") from error
+    thing = plugins.load(model, argument="model")
     if is_model(thing) or not callable(thing) or wants_input(thing, model):
         return thing
     try:

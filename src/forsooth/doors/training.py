@@ -46,12 +46,7 @@ def model_name(path: str) -> str:
 
 def found(path: str) -> Callable[[Dataset], Any]:
     """The function at `package.module:function`."""
-    try:
-        thing = plugins.load(path, argument="train")
-    except UsageError:
-        raise
-    except Exception as error:  # whatever the user's module does when it is imported
-        raise UsageError(f"`train` names {path!r}, whose import raised {plugins.told(error)}") from error
+    thing = plugins.load(path, argument="train")
     if not callable(thing) or isinstance(thing, nn.Module) or inspect.isclass(thing):
         what = "a class" if inspect.isclass(thing) else f"a {type(thing).__name__}"
         raise UsageError(f"`train` must name a function(dataset) that returns a torch module, got {path}, {what}")
