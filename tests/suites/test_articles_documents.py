@@ -12,7 +12,7 @@ from forsooth.datasets.articles import Setting
 from forsooth.datasets.articles import articles as make
 from forsooth.datasets.texts import Documents
 from forsooth.models import attention, rationale
-from forsooth.suites import articles, reading, weighing
+from forsooth.suites import articles, articles_presets, reading, weighing
 
 pytestmark = pytest.mark.usefixtures("single")
 
@@ -75,7 +75,7 @@ def can(model, method):
 
 
 @pytest.mark.parametrize(("variant", "step"), [("small", 1), ("paper", 3)])
-@pytest.mark.parametrize("method", [*articles.OWN, *articles.POST_HOC, *articles.NULLS])
+@pytest.mark.parametrize("method", [*articles_presets.OWN, *articles_presets.POST_HOC, *articles_presets.NULLS])
 def test_a_batch_of_one_is_its_row_in_any_batch(odd, method, variant, step):
     """Whatever the lengths of the neighbours; random methods draw by sample or for all alike."""
     rows = torch.arange(len(odd.dataset.x))

@@ -10,9 +10,16 @@ import torch
 
 from forsooth import api
 from forsooth.records import Choice, UsageError
-from forsooth.suites import articles
+from forsooth.suites import articles, articles_presets
 
-METHODS = (*articles.OWN, "gradient", "gradient_x_input", "integrated_gradients", "occlusion", *articles.NULLS)
+METHODS = (
+    *articles_presets.OWN,
+    "gradient",
+    "gradient_x_input",
+    "integrated_gradients",
+    "occlusion",
+    *articles_presets.NULLS,
+)
 TINY = {
     **{"sizes": (150, 20, 20), "samples": 4, "gate": 0.0, "gate_reinforce": 0.0, "epochs": 2, "length": 60},
     **{"rates_article": (), "rates_halves": (0.09,), "kinds": ("Article", "CN")},

@@ -9,7 +9,7 @@ from scipy import stats
 from forsooth.scores.contrast import pearson
 from forsooth.suites import bam_chance
 from forsooth.suites.bam_chance import Draws, means
-from forsooth.suites.planted_figures import crossed, share_of
+from forsooth.suites.verdicts import crossed, share_of
 
 
 def test_means_by_hand():

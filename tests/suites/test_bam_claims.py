@@ -7,7 +7,7 @@ from scipy import stats
 
 from forsooth.report import bam as drawn
 from forsooth.suites import bam_claims, bam_figures
-from forsooth.suites.planted_figures import Interval
+from forsooth.suites.verdicts import Interval
 
 
 def test_the_premise_by_hand():

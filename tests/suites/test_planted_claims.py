@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from forsooth.suites import planted_figures
+from forsooth.suites.verdicts import mean_of
 
 
 def made(values: dict[str, list[float]], **more: object) -> pd.DataFrame:
@@ -62,5 +63,5 @@ def test_presences_of_one_model_are_no_repetition_of_it():
 def test_the_share_in_the_shapley_range_by_hand():
     models = pd.concat([made({"saliency": [1.0, 0.9]}, r=0.5), made({"saliency": [0.7, 0.4]}, r=1.0)])
     assert planted_figures.in_range(models).mean == 0.5
-    assert planted_figures.mean_of([0.3]).n == 1 and np.isnan(planted_figures.mean_of([0.3]).low)
-    assert planted_figures.mean_of([]).n == 0
+    assert mean_of([0.3]).n == 1 and np.isnan(mean_of([0.3]).low)
+    assert mean_of([]).n == 0

@@ -215,9 +215,7 @@ def ask(about: Subject, asker: Asker) -> Cell:
     try:
         with explain.lent_randomness(seeds.derive(about.asked.seed, asker.name)):
             maps = maps_of(about, asker)
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:  # a user's method may raise anything, SystemExit too
+    except (Exception, SystemExit) as error:  # a user's method may raise anything, or leave
         return Cell(facts={"failed": True, "status": "error", "message": plugins.told(error)})
     wanted = (len(about.x), *about.references.shape[1:])
     cam_map = asker.name == "grad_cam" and isinstance(maps, Tensor) and maps.shape[2:] == wanted[2:]

@@ -98,9 +98,7 @@ def tried(method: Method, kind: Specimen, seed: int) -> Trial:
         lots, begun = generators(kind.x.is_cuda), time.perf_counter()
         try:
             maps = method(kind.model, kind.x, kind.target, generator=seeds.generator(seed, method.name), **lent)
-        except KeyboardInterrupt:
-            raise
-        except BaseException as error:  # a user's method may raise anything, SystemExit too; that is the answer
+        except (Exception, SystemExit) as error:  # a user's method may raise anything, or leave; that is the answer
             said = " ".join(f"{type(error).__name__}: {error}"[:500].split())
             fault, message = "raised", f"{said} ({place(error, method.function)})"
         seconds, after, left = time.perf_counter() - begun, state(kind), generators(kind.x.is_cuda)

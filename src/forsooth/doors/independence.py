@@ -154,9 +154,7 @@ def ask(case: Case, patched: Tensor, asker: Asker) -> Cell:
         rise = torch.sign((after - before).masked_fill(~case.mask, 0).flatten(1).sum(1)) * change
     except UsageError as error:
         facts = {"failed": True, "status": "wrong shape", "message": str(error)}
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:  # a user's method may raise anything, SystemExit too
+    except (Exception, SystemExit) as error:  # a user's method may raise anything, or leave
         facts = {"failed": True, "status": "error", "message": plugins.told(error)}
     return Cell(tensors={"change": change, "rise": rise}, facts=facts)
 

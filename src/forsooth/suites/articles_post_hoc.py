@@ -9,12 +9,12 @@ import pandas as pd
 from forsooth.records import Artefact, Choice, Plan, UsageError
 from forsooth.settings import changed
 from forsooth.store import Store
-from forsooth.suites import articles
+from forsooth.suites import articles_presets
 from forsooth.suites.articles_tables import FAR, made, on_what
-from forsooth.suites.planted_figures import SHARE, crossed, mean_of
+from forsooth.suites.verdicts import SHARE, crossed, mean_of
 
 Perform = Callable[[Plan], Store]
-ASKED = replace(articles.PAPER, trainings=3, rates_article=(), rates_halves=(), samples=60)
+ASKED = replace(articles_presets.PAPER, trainings=3, rates_article=(), rates_halves=(), samples=60)
 NEAR_ONE = 0.9
 GROUP = ["kind", "model", "method"]
 

@@ -15,12 +15,13 @@ from forsooth.records import Artefact, Choice, Plan, Task, UsageError
 from forsooth.scores.selection import optimal_dataset, optimal_document
 from forsooth.settings import changed
 from forsooth.store import Store
-from forsooth.suites import articles, reading
+from forsooth.suites import reading
+from forsooth.suites.articles_presets import PAPER, REINFORCE, RELAXED, Settings
 from forsooth.suites.articles_tables import accurate, explained, made, on_what
-from forsooth.suites.planted_figures import SHARE, Interval, above, mean_of, share_of, verdict
+from forsooth.suites.verdicts import SHARE, Interval, above, mean_of, share_of, verdict
 
 Perform = Callable[[Plan], Store]
-RATIONALES = replace(articles.PAPER, models=(articles.RELAXED, articles.REINFORCE), methods=())
+RATIONALES = replace(PAPER, models=(RELAXED, REINFORCE), methods=())
 COUNTS = ["hits", "selected", "relevant", "words", "misled"]
 KEY = ["kind", "model", "model_seed", "rate"]
 NEAR = 0.05  # a precision or recall that is nearer to the optimum than this is "nearly optimal"
@@ -91,7 +92,7 @@ def claims_7_1(table: pd.DataFrame) -> list[str]:
             continue
         gaps = {name: line[f"best_{name}_dataset"] - line[name] for name in ("precision", "recall")}
         near = max(gaps.values()) <= NEAR and line["selected"] <= most
-        published = line["model"] != articles.RELAXED or line["target"] > FAULTY
+        published = line["model"] != RELAXED or line["target"] > FAULTY
         told = "nearly optimal over the data set" if near else "not nearly optimal over the data set"
         if not line["on_target"]:
             told += f" with the {line['selected']:.0%} of the words that it selects"
@@ -135,8 +136,8 @@ def claims_7_2(table: pd.DataFrame) -> list[str]:
             more = f"single models, over documents: at {sure}"
             lines.append(above(f"{who} at the rate it {rate}", mean_of(group[gap]), NEAR, more))
     wide = gaps.pivot_table(index=["kind", "target", "number"], columns="model", values="gap")
-    if {articles.RELAXED, articles.REINFORCE} <= set(wide):
-        worse = mean_of(wide[articles.REINFORCE] - wide[articles.RELAXED])
+    if {RELAXED, REINFORCE} <= set(wide):
+        worse = mean_of(wide[REINFORCE] - wide[RELAXED])
         lines.append(above("REINFORCE is further from the optimum than the relaxation (difference)", worse))
     misled = mean_of(own["misled"], bounds=SHARE)
     lines.append(above("Non-correlating articles are selected (share of the selection)", misled))
@@ -145,7 +146,7 @@ def claims_7_2(table: pd.DataFrame) -> list[str]:
 
 def figure_16(choice: Choice, perform: Perform, changes: Mapping[str, Any]) -> tuple[pd.DataFrame, str]:
     """Four documents as the relaxation of the lowest rate selects in Article: does it take the first few words?"""
-    few = replace(RATIONALES, kinds=("Article",), models=(articles.RELAXED,), rates_article=(), rate_article=0.07)
+    few = replace(RATIONALES, kinds=("Article",), models=(RELAXED,), rates_article=(), rate_article=0.07)
     return selections(changed(few, changes), choice, perform, documents=4, claims=claims_16)
 
 
@@ -156,7 +157,7 @@ def figure_17(choice: Choice, perform: Perform, changes: Mapping[str, Any]) -> t
 
 
 def selections(
-    settings: articles.Settings,
+    settings: Settings,
     choice: Choice,
     perform: Perform,
     *,

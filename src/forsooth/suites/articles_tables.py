@@ -16,16 +16,16 @@ from forsooth.models.recurrent import lengths_of
 from forsooth.records import Artefact, Choice, Plan, Task, UsageError
 from forsooth.settings import changed
 from forsooth.store import Store
-from forsooth.suites import articles, reading
-from forsooth.suites.planted_figures import SHARE, Interval, above, around, mean_of, share_of, verdict
+from forsooth.suites import articles, articles_presets, reading
+from forsooth.suites.verdicts import SHARE, Interval, above, around, mean_of, share_of, verdict
 
 Perform = Callable[[Plan], Store]
-ATTENTION = replace(articles.PAPER, models=(articles.ATTENTION,), methods=("attention",), samples=None)
+ATTENTION = replace(articles_presets.PAPER, models=(articles_presets.ATTENTION,), methods=("attention",), samples=None)
 METRICS = {"attr_words": "correlating", "attr_words_non_correlating": "non_correlating", "attr_words_other": "other"}
 FAR = 0.5  # an Attr% below is far from the 1 that a valid attribution has
 
 
-def made(settings: articles.Settings, choice: Choice, perform: Perform) -> tuple[Plan, Store, pd.DataFrame]:
+def made(settings: articles_presets.Settings, choice: Choice, perform: Perform) -> tuple[Plan, Store, pd.DataFrame]:
     """The run of these settings: its plan, its store and all its rows."""
     plan = articles.plan(settings, choice)
     store = perform(plan)
@@ -55,7 +55,7 @@ def table_1(choice: Choice, perform: Perform, changes: Mapping[str, Any]) -> tup
 
 def of_trainings(rows: pd.DataFrame) -> pd.DataFrame:
     """Mean over documents of Attr% and of the frequency, for each training and each kind of words."""
-    own = rows[rows["metric"].isin(METRICS) & rows["status"].eq("ok") & rows["model"].eq(articles.ATTENTION)]
+    own = rows[rows["metric"].isin(METRICS) & rows["status"].eq("ok") & rows["model"].eq(articles_presets.ATTENTION)]
     own = own.assign(words=own["metric"].map(METRICS))
     return own.groupby(["kind", "words", "model_seed"], sort=False, as_index=False)[["value", "frequency"]].mean()
 
@@ -98,7 +98,7 @@ def accurate(rows: pd.DataFrame, section: str) -> str:
     return verdict(f"All models achieve over {limit:.0%} accuracy (share)", found, holds=right.all(), fails=True)
 
 
-def on_what(rows: pd.DataFrame, settings: articles.Settings) -> str:
+def on_what(rows: pd.DataFrame, settings: articles_presets.Settings) -> str:
     trained = rows[rows["metric"].eq("accuracy")]
     counted = int(trained["status"].eq("ok").sum())
     models = f"{len(trained)} model{'' if len(trained) == 1 else 's'}"
@@ -131,7 +131,9 @@ def figure(
         found.insert(0, "training", number)
         found.insert(0, "kind", kind)
         tables.append(found)
-        words += [f"Training {number}." for _ in range(settings.trainings > 1)] + claims_of_figure(kind, found)
+        if settings.trainings > 1:
+            words.append(f"Training {number}.")
+        words += claims_of_figure(kind, found)
     if not tables:
         raise UsageError(f"no attention model passed its gate, so there is nothing to judge. {on_what(rows, settings)}")
     table = pd.concat([found.head(documents) for found in tables], ignore_index=True)

@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import stats
 
-from forsooth.suites.planted_figures import Interval
+from forsooth.suites.verdicts import Interval
 
 Floats = NDArray[np.float64]
 DRAWS = 2000

@@ -18,7 +18,7 @@ from forsooth.suites.bam_chance import (
     rank_draws,
     values_of,
 )
-from forsooth.suites.planted_figures import Interval, above, mean_of, share_of, verdict
+from forsooth.suites.verdicts import Interval, above, mean_of, share_of, verdict
 
 PREMISE = -0.7  # Spearman's ρ between k and the drop that the embedded data must reach
 BEST = ("grad_cam", "gradient")  # GC and VG

@@ -28,7 +28,7 @@ from forsooth.suites.bam_chance import (
     whole,
 )
 from forsooth.suites.bam_claims import CLAIMS, change, claims_fine, claims_summary, premise, premises
-from forsooth.suites.planted_figures import Interval, crossed, mean_of
+from forsooth.suites.verdicts import Interval, crossed, mean_of
 
 Perform = Callable[[Plan], Store]
 # Without the user's data the figures are made at the scale of the embedded ones.

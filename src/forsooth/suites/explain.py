@@ -41,9 +41,10 @@ def attribute(name: str, question: Question) -> Cell:
     try:
         with lent_randomness(seeds.derive(question.seed, name)):
             maps = _maps(method, question)
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:  # a user's method may raise anything, SystemExit too; it is a row, and tried again
+    except (
+        Exception,
+        SystemExit,
+    ) as error:  # a user's method may raise anything or leave; it is a row, and tried again
         return Cell(facts={"failed": True, "status": "error", "message": plugins.told(error)})
     if not isinstance(maps, Tensor) or maps.shape != question.x.shape:
         return Cell(facts={"failed": True, "status": "wrong shape", "message": misshapen(maps, question.x)})
