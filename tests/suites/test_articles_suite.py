@@ -143,6 +143,16 @@ def test_numbers_that_cannot_be_are_refused_before_any_work(tmp_path, name, valu
     assert not (tmp_path / "no" / "store" / "cells").exists()
 
 
+@pytest.mark.parametrize("argument", ["data", "vectors"])
+def test_files_that_cannot_be_read_are_refused_before_any_work(tmp_path, argument):
+    (tmp_path / "bad.txt").write_bytes(b"a line\n\0")
+    given = {"data": tmp_path / "bad.txt"} if argument == "data" else {}
+    settings = TINY if given else {**TINY, "vectors": str(tmp_path / "bad.txt")}
+    with pytest.raises(UsageError, match=f"`{argument}` must be .*bad.txt"):
+        api.run("articles", settings=settings, out=tmp_path / "no", **given)
+    assert not (tmp_path / "no").exists()
+
+
 def test_word_vectors_are_counted_on_the_page(tmp_path):
     np.savez(tmp_path / "v.npz", words=np.array(["the", "beer", "nowhere"]), vectors=np.eye(3))
     settings = {**TINY, "vectors": str(tmp_path / "v.npz"), "kinds": ("CN",), "epochs": 1, "samples": 1}

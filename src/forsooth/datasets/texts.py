@@ -16,6 +16,7 @@ from zipfile import BadZipFile, is_zipfile
 import numpy as np
 import pandas as pd
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from forsooth.datasets.grammar import reviews
@@ -156,6 +157,21 @@ def word_vectors(path: str | Path, words: Sequence[str], *, seed: int) -> tuple[
 
     Words that the file lacks, the unknown among them, get vectors from U(-0.05, 0.05); padding gets zeros.
     """
+    known, vectors = read_vectors(path)
+    rows = {str(word): k for k, word in enumerate(known)}
+    found = [(k, rows[word]) for k, word in enumerate(words) if word in rows and k > UNKNOWN]
+    if not found:
+        raise UsageError(f"`vectors` must have words of the documents, but none of the {len(rows)} in {path} is there")
+    draws = torch.rand(len(words), vectors.shape[1], generator=generator(seed, "vectors"))
+    table = (2 * draws - 1) * MISSING_VECTOR
+    table[PADDING] = 0
+    here, there = zip(*found, strict=True)
+    table[list(here)] = torch.from_numpy(vectors[list(there)].astype(np.float32))
+    return table, len(found)
+
+
+def read_vectors(path: str | Path) -> tuple[NDArray[np.str_], NDArray[np.floating[Any]]]:
+    """Words (n,) and their vectors (n, dims), all finite, of an .npz."""
     if not is_zipfile(path):  # numpy would speak of pickles
         raise UsageError(f"`vectors` must be an .npz with `words` and `vectors`, and {path} is none")
     try:
@@ -167,13 +183,4 @@ def word_vectors(path: str | Path, words: Sequence[str], *, seed: int) -> tuple[
         raise UsageError(f"`vectors` must be (words, dims) for {known.shape} words, got {vectors.shape} in {path}")
     if not np.isfinite(vectors.astype(np.float32)).all():
         raise UsageError(f"`vectors` must be finite numbers, but {path} holds nan or infinity")
-    rows = {str(word): k for k, word in enumerate(known)}
-    found = [(k, rows[word]) for k, word in enumerate(words) if word in rows and k > UNKNOWN]
-    if not found:
-        raise UsageError(f"`vectors` must have words of the documents, but none of the {len(rows)} in {path} is there")
-    draws = torch.rand(len(words), vectors.shape[1], generator=generator(seed, "vectors"))
-    table = (2 * draws - 1) * MISSING_VECTOR
-    table[PADDING] = 0
-    here, there = zip(*found, strict=True)
-    table[list(here)] = torch.from_numpy(vectors[list(there)].astype(np.float32))
-    return table, len(found)
+    return known, vectors

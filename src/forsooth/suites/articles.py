@@ -8,6 +8,7 @@ from typing import Any
 
 from forsooth import names, plugins, seeds
 from forsooth.attributions import METHODS
+from forsooth.datasets import texts
 from forsooth.datasets.articles import KINDS, Setting
 from forsooth.engine import make_task
 from forsooth.models import MODELS
@@ -78,6 +79,10 @@ def plots(settings: Settings, choice: Choice) -> Iterator[dict[str, Any]]:
         if path is not None and not Path(path).is_file():
             there = "is a folder" if Path(path).is_dir() else "does not exist"
             raise UsageError(f"`{argument}` must be a file, but {path} {there}")
+    if choice.data:  # what cannot be read is told before any work
+        texts.documents(choice.data)
+    if settings.vectors:
+        texts.read_vectors(settings.vectors)
     digests = {
         "digest": sources.digest(choice.data) if choice.data else None,
         "vectors_digest": sources.digest(settings.vectors) if settings.vectors else None,
