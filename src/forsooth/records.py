@@ -28,6 +28,7 @@ class Dataset:
     truth   (n, *map) bool, what could matter; None where nobody knows
     splits  name -> indices (k,) into the n samples
     facts   what a reader of the results must know about how the data were made
+    strata  (n,) int, kinds finer than the classes that are drawn evenly too; None: the classes are all there is
     """
 
     name: str
@@ -36,6 +37,7 @@ class Dataset:
     truth: Tensor | None
     splits: Mapping[str, Tensor]
     facts: Mapping[str, Any] = field(default_factory=dict)
+    strata: Tensor | None = None
 
 
 @dataclass(frozen=True)

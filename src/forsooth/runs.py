@@ -66,10 +66,12 @@ class Run:
 def assemble(folder: Path, plan: Plan, cells: store.Store, about: dict[str, Any]) -> None:
     """Join the cells into the files of the run. Nothing here depends on when or where a cell was made."""
     tables, timings, pictures, index, said = [], [], {}, [], list(about["facts"])
+    classes: list[Mapping[str, Any]] = []
     for task in plan.tasks:
         meta = cells.meta(task.key)
         timings.append({"cell": task.key, "task": task.name, "seconds": meta["seconds"]})
         said += [sentence for sentence in meta["facts"].get("said", ()) if sentence not in said]
+        classes += [line for line in meta["facts"].get("classes", ()) if line not in classes]
         rows = cells.rows(task.key)
         if rows is not None:
             tables.append(_table(rows.to_pylist(), task.key))
@@ -87,6 +89,7 @@ def assemble(folder: Path, plan: Plan, cells: store.Store, about: dict[str, Any]
     about = {
         **about,
         "facts": said,
+        "classes": classes,
         "methods": _methods(set(rows.column("method").to_pylist()) - {""}),
         "versions": {name: _version(name) for name in PACKAGES},
         "hardware": {

@@ -28,7 +28,7 @@ COLUMNS = (
 DEFAULTS: Mapping[str, Any] = {
     **{"question": "", "preset": "", "seed": 0, "command": "", "started": "", "seconds": 0.0},
     **{"settings": {}, "versions": {}, "hardware": {}, "levels": {}},
-    **{"exhibits": [], "pictures": [], "facts": [], "cells": []},
+    **{"exhibits": [], "pictures": [], "facts": [], "cells": [], "classes": []},
 }
 
 
