@@ -71,7 +71,7 @@ def assemble(folder: Path, plan: Plan, cells: store.Store, about: dict[str, Any]
         meta = cells.meta(task.key)
         timings.append({"cell": task.key, "task": task.name, "seconds": meta["seconds"]})
         said += [sentence for sentence in meta["facts"].get("said", ()) if sentence not in said]
-        classes += [line for line in meta["facts"].get("classes", ()) if line not in classes]
+        classes += [line for line in meta["facts"].get("drawn", ()) if line not in classes]
         rows = cells.rows(task.key)
         if rows is not None:
             tables.append(_table(rows.to_pylist(), task.key))
