@@ -1,7 +1,8 @@
 """Tables made from other tables of `studies/`, without any run: python studies/derived.py writes them again.
 
 `bias/nearness.csv`, `bias/ratios.csv`, `bias/spreads.csv`: ours beside the published numbers of Tables 3 to 12;
-`bias/figure-6-methods.csv`: Fig. 6 by method.
+`bias/figure-6-methods.csv`: Fig. 6 by method;
+`bam/by-method.csv`, `bam/by-accuracy.csv`, `bam/rho-small.csv`: BAM's scores in lines.
 """
 
 from pathlib import Path
@@ -91,6 +92,31 @@ def figure_6_methods() -> pd.DataFrame:
     return maps.groupby("method")[["m_bias", "accurate"]].mean().round(5).reset_index()
 
 
+def bam_by_method() -> pd.DataFrame:
+    """One line for each score of BAM, a column for each method, so that methods can be taken from one another."""
+    scores = pd.read_csv(STUDIES / "bam/section-5.csv").pivot(index="metric", columns="method", values="value")
+    series = pd.read_csv(STUDIES / "bam/figure-13.csv").set_index("method")[["rho", "range"]].T
+    return pd.concat([scores, series]).rename_axis("score").round(4).reset_index()
+
+
+def bam_by_accuracy() -> pd.DataFrame:
+    """Fig. 2 in one line, ours and published: accuracies by network and what is shown, drops by k, in points."""
+    ours = pd.read_csv(STUDIES / "bam/figure-2.csv").query("metric == 'accuracy'")
+    whole = ours[ours["k"].isna()]
+    line = dict(zip(whole["net"] + "_" + whole["shown"], whole["value"], strict=True))
+    line |= dict(zip("published_" + whole["net"] + "_" + whole["shown"], whole["published"], strict=True))
+    for column, prefix in (("value", "drop"), ("published", "published_drop")):
+        by_k = ours.dropna(subset=["k"]).pivot(index="k", columns="shown", values=column)
+        line |= {f"{prefix}_{k:g}".replace(".", "_"): drop for k, drop in (by_k["os"] - by_k["s"]).items()}
+    return pd.DataFrame([line]).round(2)
+
+
+def bam_rho_small() -> pd.DataFrame:
+    """ρ with the drop of the small network in one line, a column for each method."""
+    rho = pd.read_csv(STUDIES / "bam/figure-13-small.csv").dropna(subset=["published"]).set_index("method")["rho"]
+    return rho.to_frame().T
+
+
 def derived() -> dict[str, pd.DataFrame]:
     """Every derived table by its path under `studies/`."""
     joined = published_beside_ours()
@@ -100,6 +126,9 @@ def derived() -> dict[str, pd.DataFrame]:
         "bias/spreads.csv": bias_spreads(joined),
         "bias/variants-factors.csv": variants_factors(),
         "bias/figure-6-methods.csv": figure_6_methods(),
+        "bam/by-method.csv": bam_by_method(),
+        "bam/by-accuracy.csv": bam_by_accuracy(),
+        "bam/rho-small.csv": bam_rho_small(),
     }
 
 

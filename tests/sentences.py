@@ -8,7 +8,8 @@ A markdown table has one line for itself and one for each of its rows and column
     ROW label :: table :: rows :: values
     COLUMN label :: table :: rows :: values
 
-A cell is under the queries of both; table and values stand in either. Values are separated by `;`; `_` skips a number.
+A cell is under the queries of both; table and values stand in either. Values are separated by `;`. `_` skips a number
+that is no result (a setting), `printed` one that the command beside it prints and no table holds.
 """
 
 import ast
@@ -29,6 +30,7 @@ ROOT = Path(__file__).parent.parent
 NUMBER = re.compile(r"(?<![\w.·⁻-])[−+]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?![\d⁻])")
 # What a reader takes for a result: a decimal, a percentage, a count of a whole, so many times or points.
 RESULT = re.compile(r"\d*\.\d+|\d+(?=(?:, \d+\])? ?%)|\d+(?= of (?:the )?\d)|(?<=\d of )\d+|\d+(?= (?:times|points))")
+SKIPPED = ("_", "printed")
 OPERATORS = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -138,7 +140,7 @@ def faults(entry: Entry) -> list[str]:
     printed = numbers_of(entry.text)
     if len(printed) != len(wanted):
         return [f"“{entry.text}” has the numbers {printed}, and the values are {wanted}"]
-    pairs = [pair for pair in zip(printed, wanted, strict=True) if pair[1] != "_"]
+    pairs = [pair for pair in zip(printed, wanted, strict=True) if pair[1] not in SKIPPED]
     values = [value_of(expression, frame) for _, expression in pairs]
     return [
         f"“{entry.text}” says {number}, and {entry.table} [{entry.rows}] {expression} is {value:.5g}"
@@ -192,6 +194,8 @@ def table_cells(listed: list[Entry], document: str) -> Iterator[Cell]:
         if table.kind == "table":
             following = itertools.takewhile(lambda entry: entry.kind in ("row", "column"), listed[place + 1 :])
             named = {(entry.kind, entry.text): entry for entry in following}
+            if document.count(table.text) != 1:
+                raise ValueError(f"a table must begin with “{table.text}” once, got {document.count(table.text)} times")
             yield from cells_of(named, document.index(table.text), document)
 
 
