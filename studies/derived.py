@@ -2,7 +2,8 @@
 
 `bias/nearness.csv`, `bias/ratios.csv`, `bias/spreads.csv`: ours beside the published numbers of Tables 3 to 12;
 `bias/figure-6-methods.csv`: Fig. 6 by method;
-`bam/by-method.csv`, `bam/by-accuracy.csv`, `bam/rho-small.csv`: BAM's scores in lines.
+`bam/by-method.csv`, `bam/by-accuracy.csv`, `bam/rho-small.csv`: BAM's scores in lines;
+`articles/gaps.csv`: precision of rationales below its optimum.
 """
 
 from pathlib import Path
@@ -117,6 +118,51 @@ def bam_rho_small() -> pd.DataFrame:
     return rho.to_frame().T
 
 
+def articles_gaps() -> pd.DataFrame:
+    """How far the precision of each rationale model of CN and NC is below its optimum, and REINFORCE less relaxation."""
+    parts = []
+    for networks, name in (("paper", "figure-8-beer-paper"), ("small", "figure-8-beer")):
+        table = pd.read_csv(STUDIES / f"articles/{name}.csv").query("kind != 'Article'")
+        table = table.assign(gap=table["best_precision_dataset"] - table["precision"])
+        wide = table.pivot(index=["kind", "target"], columns="model", values="gap").reset_index()
+        parts.append(wide.assign(networks=networks, difference=wide["rationale_reinforce"] - wide["rationale_relaxed"]))
+    return pd.concat(parts).round(4)
+
+
+def articles_gap_means() -> pd.DataFrame:
+    """The mean gap over rates, at the rate a model selects and at the rate that was asked for, by kind and model."""
+    parts = []
+    for networks, name in (("paper", "figure-8-beer-paper"), ("small", "figure-8-beer")):
+        table = pd.read_csv(STUDIES / f"articles/{name}.csv").query("kind != 'Article'")
+        for rate in ("dataset", "asked"):
+            gap = table[f"best_precision_{rate}"] - table["precision"]
+            means = gap.groupby([table["kind"], table["model"]]).mean().rename("gap").reset_index()
+            parts.append(means.assign(networks=networks, rate=rate))
+    return pd.concat(parts).round(4)
+
+
+def articles_frequencies() -> pd.DataFrame:
+    """How often the words are, on both corpora, and the variance over trainings of CN over that of Article."""
+    parts = []
+    for corpus in ("beer", "imdb"):
+        table = pd.read_csv(STUDIES / f"articles/table-1-{corpus}.csv").query("words != 'other'")
+        spread = table.query("words == 'correlating'").set_index("kind")["sd"]
+        ratio = (spread["CN"] / spread["Article"]) ** 2
+        parts.append(table[["kind", "words", "frequency"]].assign(corpus=corpus, variance_ratio=ratio))
+    return pd.concat(parts).round(4)
+
+
+def articles_over_constant() -> pd.DataFrame:
+    """Attr% of the post-hoc methods on attention models beside what a constant map has, on both corpora."""
+    parts = []
+    for corpus in ("beer", "imdb"):
+        table = pd.read_csv(STUDIES / f"articles/post-hoc-{corpus}.csv")
+        constant = table[table["method"].eq("constant")].set_index("kind")["attr"]
+        times = table["attr"] / table["kind"].map(constant)
+        parts.append(table[["kind", "method", "attr"]].assign(corpus=corpus, times=times))
+    return pd.concat(parts).round(4)
+
+
 def derived() -> dict[str, pd.DataFrame]:
     """Every derived table by its path under `studies/`."""
     joined = published_beside_ours()
@@ -129,6 +175,10 @@ def derived() -> dict[str, pd.DataFrame]:
         "bam/by-method.csv": bam_by_method(),
         "bam/by-accuracy.csv": bam_by_accuracy(),
         "bam/rho-small.csv": bam_rho_small(),
+        "articles/gaps.csv": articles_gaps(),
+        "articles/gap-means.csv": articles_gap_means(),
+        "articles/frequencies.csv": articles_frequencies(),
+        "articles/over-constant.csv": articles_over_constant(),
     }
 
 

@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.stats import spearmanr
+from scipy import stats
 
 ROOT = Path(__file__).parent.parent
 NUMBER = re.compile(r"(?<![\w.·⁻-])[−+]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?![\d⁻])")
@@ -43,6 +43,13 @@ OPERATORS = {
     ast.Eq: operator.eq,
     ast.BitAnd: operator.and_,
 }
+
+
+def student(values: pd.Series, end: int) -> float:
+    """An end of the 95 % interval of the mean."""
+    return float(stats.t.interval(0.95, len(values) - 1, values.mean(), values.sem())[end])
+
+
 FUNCTIONS = {
     "mean": np.mean,
     "median": np.median,
@@ -54,7 +61,9 @@ FUNCTIONS = {
     "abs": np.abs,
     "log": np.log,
     "rank": lambda values: values.rank(method="min", ascending=False),
-    "rho": lambda one, two: spearmanr(one, two).statistic,
+    "low": lambda values: student(values, 0),
+    "high": lambda values: student(values, 1),
+    "rho": lambda one, two: stats.spearmanr(one, two).statistic,
     "pearson": lambda one, two: np.corrcoef(one, two)[0, 1],
 }
 
