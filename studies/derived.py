@@ -3,7 +3,8 @@
 `bias/nearness.csv`, `bias/ratios.csv`, `bias/spreads.csv`: ours beside the published numbers of Tables 3 to 12;
 `bias/figure-6-methods.csv`: Fig. 6 by method;
 `bam/by-method.csv`, `bam/by-accuracy.csv`, `bam/rho-small.csv`: BAM's scores in lines;
-`articles/gaps.csv`: precision of rationales below its optimum.
+`planted/by-method.csv`, `planted/trends.csv`: over all artefacts, and over images with and without one;
+`articles/`: gaps to the optimum, frequencies of the words, what a constant map has.
 """
 
 from pathlib import Path
@@ -163,9 +164,48 @@ def articles_over_constant() -> pd.DataFrame:
     return pd.concat(parts).round(4)
 
 
+def planted_joined() -> pd.DataFrame:
+    """The tables of planted artefacts in one; `run` tells ResNet-34 from the small network."""
+    runs = {"figure-3": "resnet34", "figure-11": "resnet34", "figure-12": "resnet34", "figure-4-small": "small"}
+    return pd.concat([pd.read_csv(STUDIES / f"planted/{name}.csv").assign(run=run) for name, run in runs.items()])
+
+
+def planted_by_method(joined: pd.DataFrame) -> pd.DataFrame:
+    """Attr% and the share of the image over all models of an experiment, and how many are in the Shapley range.
+
+    Each line of the source is a mean over `models`, so lines are weighted by them. `alike` averages both presences.
+    """
+    lines = []
+    for presence in ("with", "without", "alike"):
+        part = joined if presence == "alike" else joined[joined["presence"].eq(presence)]
+        for (run, experiment, method), rows in part.groupby(["run", "experiment", "method"]):
+            models = rows["models"]
+            line = {"run": run, "experiment": experiment, "method": method, "presence": presence}
+            means = {column: np.average(rows[column], weights=models) for column in ("attr", "er")}
+            inside = (rows["in_range"] * models).round().sum()
+            lines.append({**line, **means, "models": models.sum(), "in_range": inside, "slope": rows["slope"].mean()})
+    return pd.DataFrame(lines).round(4)
+
+
+def planted_trends(joined: pd.DataFrame) -> pd.DataFrame:
+    """Slopes by artefact and method, the mean of images with and without the artefact, and the gap between them."""
+    wide = joined.pivot(index=["run", "experiment", "method", "manipulation"], columns="presence")
+    slope = wide["slope"].mean(axis=1)
+    gap = wide["attr"]["with"] - wide["attr"]["without"]
+    return pd.DataFrame({"slope": slope, "with_less_without": gap}).round(4).reset_index()
+
+
+def planted_leads(by_method: pd.DataFrame) -> pd.DataFrame:
+    """SHAP less Gradient over all models of an experiment."""
+    wide = by_method.pivot(index=["run", "experiment", "presence"], columns="method", values="attr")
+    return (wide["gradient_shap_200"] - wide["saliency"]).rename("shap_less_gradient").round(4).reset_index()
+
+
 def derived() -> dict[str, pd.DataFrame]:
     """Every derived table by its path under `studies/`."""
     joined = published_beside_ours()
+    planted = planted_joined()
+    by_method = planted_by_method(planted)
     return {
         "bias/nearness.csv": bias_nearness(joined),
         "bias/ratios.csv": bias_ratios(joined),
@@ -175,6 +215,9 @@ def derived() -> dict[str, pd.DataFrame]:
         "bam/by-method.csv": bam_by_method(),
         "bam/by-accuracy.csv": bam_by_accuracy(),
         "bam/rho-small.csv": bam_rho_small(),
+        "planted/by-method.csv": by_method,
+        "planted/leads.csv": planted_leads(by_method),
+        "planted/trends.csv": planted_trends(planted),
         "articles/gaps.csv": articles_gaps(),
         "articles/gap-means.csv": articles_gap_means(),
         "articles/frequencies.csv": articles_frequencies(),
