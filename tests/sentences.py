@@ -70,7 +70,10 @@ FUNCTIONS = {
 
 @dataclass(frozen=True)
 class Entry:
-    """One line: where the numbers of `text` come from, or why none is needed. `kind`: sentence, why, table, row, column."""
+    """One line: where the numbers of `text` come from, or why none is needed.
+
+    kind  sentence, why, table, row or column
+    """
 
     kind: str
     text: str
