@@ -35,11 +35,15 @@ class Question:
     game: Mapping[str, Tensor] = field(default_factory=dict)
 
 
-def attribute(name: str, question: Question) -> Cell:
-    """The maps of one method, or why there are none. The run goes on whatever a method does."""
-    method = alike(plugins.method(name, METHODS), question.game)
+def attribute(asked: str | Method, question: Question) -> Cell:
+    """The maps of one method, or why there are none. The run goes on whatever a method does.
+
+    asked  a name of the catalogue, `package.module:name`, or a record: one of the catalogue with other settings
+    """
+    record = asked if isinstance(asked, Method) else plugins.method(asked, METHODS)
+    method = alike(record, question.game)
     try:
-        with lent_randomness(seeds.derive(question.seed, name)):
+        with lent_randomness(seeds.derive(question.seed, method.name)):
             maps = _maps(method, question)
     except (
         Exception,

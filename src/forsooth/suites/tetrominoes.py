@@ -132,10 +132,28 @@ def attribute(
     chosen = explained(trained, dataset, samples, seed=sampling_seed)
     if not len(chosen):
         return Cell(facts={"status": "no sample", "message": "no test image is predicted correctly by every network"})
-    model, layer = _model(trained[index], panel, output, device) if index >= 0 else (nn.Identity(), None)
+    network = trained[index] if index >= 0 else None
+    asked = question(network, panel, chosen, output=output, seed=seed, sampling_seed=sampling_seed, device=device)
+    cell = explain.attribute(method, asked)
+    return Cell(tensors={**cell.tensors, "samples": chosen}, facts=cell.facts)
+
+
+def question(
+    network: Cell | None,
+    panel: dict[str, Any],
+    chosen: Tensor,
+    *,
+    output: str,
+    seed: int,
+    sampling_seed: int,
+    device: str,
+) -> explain.Question:
+    """What a method is asked of a trained network (None: of none, for methods that ignore it) on chosen images (k,)."""
+    dataset = data(panel)
+    model, layer = (nn.Identity(), None) if network is None else _model(network, panel, output, device)
     images = {role: dataset.x[rows].to(device) for role, rows in references(dataset, seed=sampling_seed).items()}
     assert dataset.truth is not None
-    question = explain.Question(
+    return explain.Question(
         model=model,
         x=dataset.x[chosen].to(device),
         target=dataset.y[chosen].to(device),
@@ -145,8 +163,6 @@ def attribute(
         layer=layer,
         seed=seed,
     )
-    cell = explain.attribute(method, question)
-    return Cell(tensors={**cell.tensors, "samples": chosen}, facts=cell.facts)
 
 
 def explained(trained: tuple[Cell, ...], dataset: Dataset, samples: int | None, *, seed: int) -> Tensor:
