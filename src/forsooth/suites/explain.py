@@ -1,7 +1,7 @@
 """What every suite does with a method: ask it for maps, note what went wrong, score what came."""
 
 import inspect
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -54,7 +54,7 @@ def attribute(asked: str | Method, question: Question) -> Cell:
         return Cell(facts={"failed": True, "status": "wrong shape", "message": misshapen(maps, question.x)})
     tensors = {"maps": maps.detach().float().cpu()}
     if method.promise:
-        tensors["promised"] = _promised(method, question).cpu()
+        tensors["promised"] = promised(method, question.model, question.x, question.target).cpu()
     return Cell(tensors=tensors, facts={"status": "ok", "message": ""})
 
 
@@ -87,12 +87,19 @@ def _maps(method: Method, question: Question) -> Tensor:
 
 
 @torch.no_grad()
-def _promised(method: Method, question: Question) -> Tensor:
-    """What the map promises to sum to: f(x), less f(0) for a method that explains a difference. (n,)"""
-    rows = torch.arange(len(question.x), device=question.x.device)
-    total = question.model(question.x)[rows, question.target]
+def promised(method: Method, model: Callable[[Tensor], Tensor], x: Tensor, target: Tensor) -> Tensor:
+    """What the map promises to sum to: f(x), less f(baseline) for a method that explains a difference. (n,)
+
+    The baseline is the one that the method was given (*shape) or (n, *shape), see `alike`; zeros where none was.
+    """
+    rows = torch.arange(len(x), device=x.device)
+    total = model(x)[rows, target]
     if method.promise == "complete":
-        total = total - question.model(torch.zeros_like(question.x[:1]))[0, question.target]
+        given = method.settings.get("baseline")
+        absent = given.to(x) if isinstance(given, Tensor) else torch.zeros_like(x[0])
+        own = absent.ndim == x.ndim
+        empty = model(absent if own else absent[None])
+        total = total - empty[rows if own else 0, target]
     return total
 
 
