@@ -257,6 +257,6 @@ def test_figures_are_made_again_with_a_verdict_for_every_claim(tmp_path, run):
 def test_5_2_explains_the_trainings_of_5_1():
     keys = []
     for asked in (("5.2",), ("5.1", "5.2")):
-        plan = planted.plan(replace(planted.PAPER, experiments=asked, runs=1), Choice())
+        plan = planted.plan(replace(planted.PAPER, experiments=asked, trainings=1), Choice())
         keys.append({task.key for task in plan.tasks if task.name.startswith("train")})
     assert keys[0] == keys[1] and len(keys[0]) == 5
