@@ -84,7 +84,8 @@ def test_the_oracle_puts_nothing_on_features_that_tell_nothing(rows):
 
 
 def test_a_model_within_luck_is_a_row_and_is_not_explained(run, tmp_path):
-    settings = {**TINY, "trainings": 1, "strength": 0.01, "experiments": ("5.1",), "manipulations": ("center_brightness",)}
+    settings = {**TINY, "trainings": 1, "strength": 0.01, "experiments": ("5.1",)}
+    settings |= {"manipulations": ("center_brightness",)}
     blind = api.run("planted", methods=["saliency", "constant"], settings=settings, out=tmp_path / "run").rows
     (trained,) = blind[blind["metric"].eq("accuracy")].to_dict("records")
     assert trained["status"] == "below gate" and trained["luck"] > 1e-3
@@ -161,7 +162,8 @@ def test_images_of_the_user(tmp_path):
         (folder / name).mkdir(parents=True)
         for k in range(40):
             Image.fromarray(dice.integers(0, 255, (20, 24, 3), dtype=np.uint8)).save(folder / name / f"{k}.png")
-    settings = {**TINY, "trainings": 1, "manipulations": ("watermark",), "experiments": ("5.1",), "gate": 0.0, "luck": 1.0}
+    settings = {**TINY, "trainings": 1, "manipulations": ("watermark",), "experiments": ("5.1",)}
+    settings |= {"gate": 0.0, "luck": 1.0}
     run = api.run("planted", methods=["constant"], settings=settings, data=folder, out=tmp_path / "run")
     assert set(run.rows["pair"]) == {"one/three"} and set(run.rows["dataset"]) == {"images-photos"}
     assert any(
