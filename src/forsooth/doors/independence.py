@@ -21,7 +21,7 @@ from forsooth.progress import Silent
 from forsooth.records import Cell, Method, Task, UsageError
 from forsooth.scores.contrast import reduced, relative_change
 from forsooth.scores.functionless import DEFAULT, Patched
-from forsooth.suites import explain
+from forsooth.suites import choose, explain
 
 DEFAULTS = (
     *("gradient", "smooth_grad", "integrated_gradients", "gradient_x_input"),
@@ -29,7 +29,8 @@ DEFAULTS = (
 )
 ON_LAYERS = ("grad_cam", "guided_grad_cam")
 NULLS = ("random", "constant")
-VERSION = 1
+VERSION = 2
+BACKGROUND = 100  # inputs that stand for the background
 
 
 def independence(
@@ -181,6 +182,8 @@ def saliency(case: Case, asker: Asker, x: Tensor, name: str) -> Tensor:
     if "layer" in method.needs and case.layer is None:
         raise ValueError(f"{asker.name} reads a convolution, and the model has none: name a `layer`")
 
+    behind = choose.evenly(case.target, BACKGROUND, seed=case.wanted.seed, role="background")
+
     def ask(part: Tensor, target: Tensor) -> Tensor:
         game = {"players": players.pixels(tuple(part.shape[1:])).to(part.device)}
         takes = set(inspect.signature(method.function).parameters) - set(method.settings)
@@ -189,7 +192,7 @@ def saliency(case: Case, asker: Asker, x: Tensor, name: str) -> Tensor:
             case.module,
             part.clone(),
             target.clone(),
-            background=case.x[:100],
+            background=case.x[behind.to(case.x.device)],
             fit=case.x,
             layer=case.layer,
             generator=seeds.generator(seed, "draws"),

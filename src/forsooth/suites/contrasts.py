@@ -16,7 +16,7 @@ from forsooth.scores.contrast import g_c, iir, random_masks, reduced
 from forsooth.seeds import derive, generator
 from forsooth.suites import explain, relative, worlds
 
-BACKGROUND = 100  # test images that stand for the background, or are fitted on
+BACKGROUND = 100  # training images that stand for the background, and are fitted on
 Values = Mapping[str, Any]
 Rows = list[dict[str, Any]]
 
@@ -59,12 +59,13 @@ class Asker:
         target = relative.predicted(model, x)
         right = target.cpu() == label
         layer = find(cell.facts["arch"], MODELS, argument="models").layer
+        behind = worlds.background(self.world, self.sizes, cell.facts["net"], count=BACKGROUND).x.to(device)
         question = explain.Question(
             model=model,
             x=x,
             target=target,
-            background=x[:BACKGROUND],
-            fit=x[:BACKGROUND],
+            background=behind,
+            fit=behind,
             truth=mask.to(device),
             layer=None if layer is None else f"1.{layer}",
             seed=derive(self.ask["seed"], net, which),
@@ -99,8 +100,24 @@ def explain_network(*cells: Cell, world: Values, sizes: Values, ask: dict[str, A
     rows += independent(asker, patches, shared)
     rows += fine(asker, shared)
     tensors, pictures = _pictures(asker, about)
-    facts: dict[str, Any] = {"pictures": pictures} if pictures else {}
-    return Cell(rows=tuple(rows), tensors=tensors, facts={**facts, "failed": True} if asker.failed else facts)
+    facts: dict[str, Any] = {"drawn": drawn(asker)}
+    if pictures:
+        facts["pictures"] = pictures
+    if asker.failed:
+        facts["failed"] = True
+    return Cell(rows=tuple(rows), tensors=tensors, facts=facts)
+
+
+def drawn(asker: Asker) -> Rows:
+    """Who took part in each role, by the class of the scene and of the object, for the run to keep."""
+    where = {"placing": "as_built", "set": "X_os"}
+    seen = worlds.images(asker.world, asker.sizes, None, count=asker.ask["samples"])
+    found = worlds.drawn(asker.world, seen, role="explained", where=where)
+    for name, cell in asker.nets.items():
+        if cell.facts["net"]["k"] is None:
+            behind = worlds.background(asker.world, asker.sizes, cell.facts["net"], count=BACKGROUND)
+            found += worlds.drawn(asker.world, behind, role="background", where={**where, "set": name})
+    return found
 
 
 def coarse(asker: Asker, shared: Values) -> Rows:
