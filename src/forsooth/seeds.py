@@ -1,6 +1,7 @@
 """One integer becomes many independent, named generators, so that order and parallelism change nothing."""
 
 import hashlib
+from collections.abc import Iterable
 
 import torch
 
@@ -18,3 +19,8 @@ def derive(seed: int, *names: object) -> int:
 def generator(seed: int, *names: object) -> torch.Generator:
     """A CPU generator for the thing called `names`; draws are made there and moved, so that devices agree."""
     return torch.Generator().manual_seed(derive(seed, *names))
+
+
+def generators(seed: int, name: str, samples: Iterable[int]) -> list[torch.Generator]:
+    """One generator for each sample, by its number: its draws depend neither on its neighbours nor on its place."""
+    return [generator(seed, name, int(sample)) for sample in samples]

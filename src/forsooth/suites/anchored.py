@@ -171,7 +171,7 @@ def attribute(
         made = Cell(tensors={"maps": cam.grad_cam_units(stage.whole, x, target, layer=stage.layer)[:, None]})
         made = Cell(tensors=made.tensors, facts={"status": "ok", "message": ""})
     else:
-        made = explain.attribute(method, question(stage, shown, target, seed=seed))
+        made = explain.attribute(method, question(stage, shown, target, seed=seed, samples=chosen))
     if "maps" not in made.tensors:
         return Cell(tensors={"samples": chosen}, facts=made.facts)
     maps = made.tensors["maps"].to(device)
@@ -184,7 +184,7 @@ def attribute(
     )
 
 
-def question(stage: Stage, x: Tensor, target: Tensor, *, seed: int) -> explain.Question:
+def question(stage: Stage, x: Tensor, target: Tensor, *, seed: int, samples: Tensor | None = None) -> explain.Question:
     model = stage.model if isinstance(stage.model, nn.Module) else stage.whole
     game = {}
     if stage.game["same_game"]:
@@ -201,6 +201,7 @@ def question(stage: Stage, x: Tensor, target: Tensor, *, seed: int) -> explain.Q
         truth=torch.ones_like(x, dtype=torch.bool),
         layer=None if stage.head is not None else stage.layer,
         seed=seed,
+        samples=samples,
     )
 
 

@@ -165,6 +165,7 @@ def question(
         truth=dataset.truth[rows].to(device),
         layer=layer,
         seed=ask["seed"],
+        samples=rows,
     )
 
 

@@ -138,6 +138,7 @@ def attribute(
         truth=dataset.truth[chosen].to(device),
         layer=layer,
         seed=seed,
+        samples=chosen,
     )
     cell = explain.attribute(method, question)
     return Cell(tensors={**cell.tensors, "samples": chosen}, facts=cell.facts)
