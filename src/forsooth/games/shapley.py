@@ -2,12 +2,12 @@
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from forsooth.games.values import Game, ends, evenly, masked_values, refuse, values_of
+from forsooth.games.values import Game, by_entry, ends, evenly, masked_values, part_of, refuse, values_of
 from forsooth.records import UsageError
 
 MOST_PLAYERS = 20  # of an exact game: a million coalitions
@@ -61,12 +61,6 @@ def rounding_only(values: Tensor, largest: Tensor) -> Tensor:
     return values.square().sum(1).sqrt() <= ROUNDING * eps * largest.double()
 
 
-def part_of(played: Game, start: int, stop: int) -> Game:
-    """The games of the inputs `start` … `stop` - 1."""
-    own = played.baseline if len(played.baseline) == 1 else played.baseline[start:stop]
-    return replace(played, x=played.x[start:stop], target=played.target[start:stop], baseline=own)
-
-
 def all_coalitions(count: int) -> Tensor:
     """Every coalition once: bit i of a row's number says whether player i takes part. (2^count, count) bool
 
@@ -115,8 +109,9 @@ def permutation(
     antithetic    walk every order also backwards [mitchell2022sampling]; the pair is then the unit of the error
     groups        most groups for the jackknife
 
-    All inputs walk the same permutations. Memory does not grow with `permutations`: what stays are sums and sums
-    of squares, taken about the gains of the first unit, so that a game without interactions has error 0.
+    All inputs walk the same permutations, of players or of their roles. Memory does not grow with `permutations`:
+    what stays are sums and sums of squares, taken about the gains of the first unit, so that a game without
+    interactions has error 0.
     """
     units = units_of(permutations, antithetic=antithetic, groups=groups)
     count = min(groups, units)
@@ -181,7 +176,7 @@ def walks(
     n, count, ways = len(played.x), played.count, 1 + antithetic
     first, last = both or ends(played)  # (n,)
     at_once = max(1, played.masks_at_once() // max(1, count - 1) // ways)
-    room = played.x.new_empty(played.masks_at_once(), *played.labels.shape)  # for masks, made once as that of inputs
+    room = room_for_masks(played)
     for block in orders(count, units, generator, played.x.device):
         total = torch.zeros((), dtype=torch.float64, device=played.x.device)
         for part in block.split(evenly(len(block), at_once)):
@@ -196,6 +191,16 @@ def walks(
             ranks = there_and_back(block) if antithetic else block
             parts = [walk_values(played, part, room).isfinite() for part in ranks.split(at_once)]
             refuse(sum(int((~part).sum()) for part in parts), sum(part.numel() for part in parts))
+
+
+def room_for_masks(played: Game) -> Tensor:
+    """Memory for the masks of a step, made once as that of inputs: (masks, inputs, *shape of the labels).
+
+    Inputs with players in the same roles share a mask; others have one each, as many as one forward takes.
+    """
+    masks = played.masks_at_once()
+    inputs = 1 if played.roles is None else evenly(len(played.x), len(played.room) // masks)
+    return played.x.new_empty(masks, inputs, *played.labels.shape)
 
 
 def there_and_back(ranks: Tensor) -> Tensor:
@@ -217,21 +222,25 @@ def walk_values(played: Game, ranks: Tensor, room: Tensor) -> Tensor:
     """The target's output at the inner steps of walks in which the players join by rank.
 
     ranks    (walks, players) int64, each row a permutation of 0 … players - 1
-    room     (masks, *shape of the labels), dtype of x
+    room     from `room_for_masks`
     returns  (n, walks, players - 1); at step s, counted from 1, the players of rank below s take part
     """
-    x, labels = played.x, played.labels
+    x, at_once = played.x, room.shape[1]
     if played.count == 1:
         return x.new_empty(len(x), len(ranks), 0)
     if len(ranks) > len(room):
         return torch.cat([walk_values(played, part, room) for part in ranks.split(len(room))], dim=1)
-    joins = ranks.float()[:, labels]  # (walks, *spatial)
+    if played.roles is not None and len(x) > at_once:
+        parts = [part_of(played, start, start + at_once) for start in range(0, len(x), at_once)]
+        return torch.cat([walk_values(part, ranks, room) for part in parts])
+    joins = by_entry(played, ranks.float())[:, None]  # (walks, 1, n or 1, *spatial)
     columns = []
     steps = torch.arange(1.0, played.count, device=x.device)
     for part in steps.split(evenly(len(steps), len(room) // len(ranks))):
-        keep = room[: len(ranks) * len(part)]
+        keep = room[: len(ranks) * len(part), : joins.shape[2]]
+        by_walk = keep.view(len(ranks), len(part), *keep.shape[1:])
         # 1 where the rank is below the step, written as numbers at once: bools would have to be turned into them
-        torch.lt(joins[:, None], part.view(-1, *[1] * labels.ndim), out=keep.view(len(ranks), len(part), *labels.shape))
+        torch.lt(joins, part.view(-1, *[1] * (joins.ndim - 2)), out=by_walk)
         values = masked_values(played, keep)
         columns.append(values.view(len(x), len(ranks), -1))
     return torch.cat(columns, dim=2)

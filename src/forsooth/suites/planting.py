@@ -186,6 +186,7 @@ def question(
         truth=dataset.truth[rows].to(device),
         layer=layer,
         seed=ask["seed"],
+        samples=rows,
     )
 
 

@@ -1,6 +1,7 @@
 """The words of a document, weighed by a method: ask it on word vectors, score what it gives to the articles."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -129,6 +130,7 @@ def weights_of_words(
         seed = seeds.derive(ask["seed"], int(rows[here[0]])) if ask["null"] else ask["seed"]
         behind = background(given, fit, length)
         question = asked(model, x[places, :length], truth[rows[places], :length], behind, seed, ask)
+        question = replace(question, samples=rows[places])
         made = explain.attribute(ask["method"], question)
         if "maps" not in made.tensors:
             weights[places] = torch.nan
