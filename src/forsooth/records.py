@@ -63,7 +63,9 @@ class Method:
     reference inputs, `fit` (k, *shape) training inputs, `generator`, `layer` (dotted name of a module), `truth`
     (the oracle alone).
 
-    promise   "complete": the map sums to f(x) - f(baseline of zeros); "conserve": it sums to f(x); None: no promise
+    promise   "complete": the map sums to f(x) - f(baseline), by default of zeros; "complete to background": to f(x)
+              less the mean of f over the background; "conserve": to f(x) less what is `retained`; None: no promise
+    retained  function(model, x, target, **settings) -> (n,): what biases keep of f(x), where a method knows it
     """
 
     name: str
@@ -74,8 +76,9 @@ class Method:
     cite: str
     version: int
     settings: Mapping[str, Any] = field(default_factory=dict)
-    promise: Literal["complete", "conserve"] | None = None
+    promise: Literal["complete", "complete to background", "conserve"] | None = None
     null: bool = False  # ignores the model: an end of every scale
+    retained: Callable[..., Tensor] | None = None
 
     def __call__(self, model: torch.nn.Module, x: Tensor, target: Tensor, **given: Any) -> Tensor:
         """The map for each x, handing over exactly what is declared in `needs` from what is `given`."""
