@@ -54,6 +54,10 @@ class Architecture:
     version: int
 
 
+BROKEN = "broken promise"  # the map has a score, but its sum is not the one that its method promises
+SCORED = ("ok", BROKEN)  # statuses of rows whose value counts as it is
+
+
 @dataclass(frozen=True)
 class Method:
     """An attribution method in one published setting.

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from safetensors.numpy import load_file
 
 from forsooth.names import unknown
-from forsooth.records import UsageError
+from forsooth.records import SCORED, UsageError
 
 ABSENT = (
     "skipped",
@@ -124,10 +124,10 @@ def took_part(results: Results, metric: str) -> pd.DataFrame:
     record = results.run["metrics"][choose("metric", metric, results.run["metrics"])]
     factors, rows = results.run["factors"], results.rows
     rows = rows[rows["part"].eq("scores") & ~rows["status"].isin(ABSENT)]
-    whole = rows["metric"].eq("") & ~rows["status"].eq("ok")
+    whole = rows["metric"].eq("") & ~rows["status"].isin(SCORED)
     rows = _on_all_samples(_in_all_panels(rows[rows["metric"].eq(metric) | whole], factors=factors), factors=factors)
     rows = rows[[*factors, "method", "model_seed", "sample", "value", "status", "message"]]
-    value, ok = rows["value"].astype(float), rows["status"].eq("ok")
+    value, ok = rows["value"].astype(float), rows["status"].isin(SCORED)
     finite = np.isfinite(value)
     failed = ~ok | ~finite
     return rows.assign(

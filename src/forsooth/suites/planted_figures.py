@@ -10,7 +10,7 @@ import pandas as pd
 from scipy import stats
 
 from forsooth import papers
-from forsooth.records import Artefact, Choice, Plan, UsageError
+from forsooth.records import SCORED, Artefact, Choice, Plan, UsageError
 from forsooth.scores.planted import shapley_range
 from forsooth.settings import changed
 from forsooth.store import Store
@@ -50,7 +50,7 @@ def figure(
 
 def of_models(rows: pd.DataFrame, experiment: str) -> pd.DataFrame:
     """Mean Attr% over the images of each model (and checkpoint) and presence."""
-    rows = rows[rows["experiment"].eq(experiment) & rows["metric"].eq("attr") & rows["status"].eq("ok")]
+    rows = rows[rows["experiment"].eq(experiment) & rows["metric"].eq("attr") & rows["status"].isin(SCORED)]
     rows = rows[rows["model"].ne("none")]
     key = [*TRAINED, "method", "presence", "epoch", "accuracy", "er"]
     return rows.groupby(key, sort=False, as_index=False)["value"].mean()

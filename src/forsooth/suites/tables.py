@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 
 from forsooth import names, papers
-from forsooth.records import Artefact, Choice, Plan, Task
+from forsooth.records import SCORED, Artefact, Choice, Plan, Task
 from forsooth.settings import changed
 from forsooth.store import Store
 from forsooth.suites import xaitris
@@ -71,7 +71,8 @@ def few_samples(choice: Choice, perform: Perform, changes: Mapping[str, Any]) ->
     scored = [task for task in plan.tasks if task.name.startswith("score")]
     rows = pd.DataFrame([row for task in scored for row in store.read(task.key).rows])
     rows = rows[rows["metric"].isin(settings.metrics)]
-    rows["failed"], rows["value"] = rows["status"] != "ok", rows["value"].fillna(0.0)  # who says nothing earns nothing
+    rows["failed"] = ~rows["status"].isin(SCORED)
+    rows["value"] = rows["value"].fillna(0.0)  # who says nothing earns nothing
     table = rows.pivot_table(index="method", columns="metric", values="value", aggfunc="median")
     table = table.join(rows.groupby("method")["failed"].mean()).sort_values("ima", ascending=False)
     chance = table.loc["random", "ima"]
