@@ -14,7 +14,7 @@ from forsooth import seeds
 from forsooth.attributions import METHODS
 from forsooth.engine import make_task
 from forsooth.names import find
-from forsooth.records import Cell, Choice, Method, Plan, Task
+from forsooth.records import SCORED, Cell, Choice, Method, Plan, Task
 from forsooth.scores import METRICS
 from forsooth.settings import changed
 from forsooth.store import Store
@@ -178,7 +178,7 @@ def _line(group: pd.DataFrame) -> dict[str, Any]:
     by_draw = value.groupby([group["metric"], group["draw"]]).median()
     ima = by_draw["ima"]
     own = group[group["metric"].eq("own right")]["value"]
-    empty = group[group["metric"].eq("ima")]["status"].ne("ok")
+    empty = ~group[group["metric"].eq("ima")]["status"].isin(SCORED)
     return {
         "ima": ima.median(),
         "ima_low": ima.min(),
