@@ -193,7 +193,7 @@ def test_without_a_layer_that_passes_tcav_has_no_rows_by_input():
 
 def test_two_trainings_are_drawn_and_judged_together(tmp_path):
     methods = ("gradient", "grad_cam", "guided_backprop")
-    settings = {**TINY, "trainings": 2, "epochs": 2, "samples": 30, "level": 1.0, "methods": methods}
+    settings = {**TINY, "trainings": 2, "epochs": 4, "samples": 30, "level": 1.0, "methods": methods}
     settings |= {"placings": ("as_built",), "sets": 2, "fine_train": 10}
     run = api.run("bam", methods=methods, settings=settings, out=tmp_path / "run")
     assert set(run.rows["model_seed"]) == {0, 1}

@@ -89,6 +89,7 @@ def judged(
         for name, (state, why) in silent.items()
     ]
     rows = [row for name, a in maps.items() for row in rows_of(name, a, anchor)]
+    rows += [row for name, cell in made.items() for row in gaps_of(name, cell, anchor)]
     rows += [row for name, (status, why) in silent.items() for row in no_rows(name, status, why, len(about.x))]
     frame = pd.DataFrame(
         [{**row, "target": int(about.target[row["sample"]]), "noise": noise[row["sample"]]} for row in rows]
@@ -104,6 +105,14 @@ def rows_of(name: str, attribution: Tensor, anchor: Estimate) -> list[dict[str, 
     fractions = list(bias.FRACTIONS)
     rows = anchors.biases(attribution, anchor, ends=list(bias.ENDS), fractions=fractions, ties="share")
     return [{"method": name, **row} for row in rows]
+
+
+def gaps_of(name: str, cell: Cell, anchor: Estimate) -> list[dict[str, Any]]:
+    """A row per input for a method that promises a sum: how far it is from it."""
+    if "gap" not in cell.tensors:
+        return []
+    values = cell.tensors["gap"]
+    return [{"method": name, **row} for row in anchors.gaps(values, range(len(values)), players=anchor.values.shape[1])]
 
 
 def no_rows(name: str, status: str, message: str, inputs: int) -> list[dict[str, Any]]:

@@ -21,7 +21,7 @@ from forsooth.progress import Silent
 from forsooth.records import Cell, Method, Task, UsageError
 from forsooth.scores.contrast import reduced, relative_change
 from forsooth.scores.functionless import DEFAULT, Patched
-from forsooth.suites import explain
+from forsooth.suites import choose, explain
 
 DEFAULTS = (
     *("gradient", "smooth_grad", "integrated_gradients", "gradient_x_input"),
@@ -29,7 +29,8 @@ DEFAULTS = (
 )
 ON_LAYERS = ("grad_cam", "guided_grad_cam")
 NULLS = ("random", "constant")
-VERSION = 1
+VERSION = 2
+BACKGROUND = 100  # inputs that stand for the background
 
 
 def independence(
@@ -176,12 +177,14 @@ def rows_of(case: Case, done: Patched, name: str, said: Cell) -> list[dict[str, 
 
 
 def saliency(case: Case, asker: Asker, x: Tensor, name: str) -> Tensor:
-    """(n, *spatial) in [0, 1]. The same draws for every slice, others for inputs with the patch than without."""
+    """(n, *spatial) in [0, 1]. Every input has draws of its own, and others with the patch than without."""
     method, seed = asker.method, seeds.derive(case.wanted.seed, asker.name, name)
     if "layer" in method.needs and case.layer is None:
         raise ValueError(f"{asker.name} reads a convolution, and the model has none: name a `layer`")
 
-    def ask(part: Tensor, target: Tensor) -> Tensor:
+    behind = choose.evenly(case.target, BACKGROUND, seed=case.wanted.seed, role="background")
+
+    def ask(part: Tensor, target: Tensor, places: Tensor) -> Tensor:
         game = {"players": players.pixels(tuple(part.shape[1:])).to(part.device)}
         takes = set(inspect.signature(method.function).parameters) - set(method.settings)
         ready = method if asker.own or "players" not in takes else explain.alike(method, game)
@@ -189,10 +192,10 @@ def saliency(case: Case, asker: Asker, x: Tensor, name: str) -> Tensor:
             case.module,
             part.clone(),
             target.clone(),
-            background=case.x[:100],
+            background=case.x[behind.to(case.x.device)],
             fit=case.x,
             layer=case.layer,
-            generator=seeds.generator(seed, "draws"),
+            **explain.draws(seed, "draws", places),
         )
         if hasattr(maps, "__array__") and not isinstance(maps, Tensor):
             maps = models.as_tensor(maps, part)
@@ -204,6 +207,6 @@ def saliency(case: Case, asker: Asker, x: Tensor, name: str) -> Tensor:
     whole = method.null or asker.own or "fit" in method.needs
     size = len(x) if whole else max(1, explain.VALUES_AT_ONCE // x[0].numel())
     with explain.lent_randomness(seed):
-        maps = chunks.over(ask, x, case.target, size=max(1, size))
+        maps = chunks.over(ask, x, case.target, torch.arange(len(x)), size=max(1, size))
     channels = maps if maps.ndim - 1 > case.mask.ndim - 1 else maps[:, None]
     return reduced(channels, lowest="zero")

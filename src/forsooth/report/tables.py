@@ -8,7 +8,8 @@ import pandas as pd
 from rich.table import Table
 
 from forsooth import papers
-from forsooth.report.aggregate import ABSENT, Results, in_order, panel_names, text
+from forsooth.counted import ABSENT
+from forsooth.report.aggregate import Results, in_order, panel_names, text
 from forsooth.report.medians import Medians
 
 # suite -> level of `size` -> published table

@@ -79,7 +79,8 @@ class Settings:
 PAPER = Settings()
 RELEASED = replace(PAPER, recipe="released")
 QUICK = Settings(
-    trainings=1,
+    trainings=2,
+    rationale_trainings=2,
     rates_article=(0.05, 0.09, 0.13),
     rates_halves=(0.05, 0.09),
     sizes=(2_000, 400, 400),

@@ -37,7 +37,7 @@ class Asked:
 
     settings: bias.Settings
     panel: dict[str, Any]
-    trained: Task
+    trained: list[Task]
     choice: Choice
 
     def play(self, role: str, **changes: Any) -> list[Task]:
@@ -62,11 +62,11 @@ def asked(choice: Choice, changes: Mapping[str, Any], *, net: str = "lenet", **u
     settings = changed(settings, changes)
     narrowed = dataclasses.replace(choice, only={"dataset": ("cifar10" if real else "leaves",)})
     panel = next(iter(bias.chosen_panels(settings, narrowed)))
-    return Asked(settings, panel, bias.training_task(panel, narrowed), narrowed)
+    return Asked(settings, panel, bias.training_tasks(panel, narrowed), narrowed)
 
 
 def performed(asked: Asked, tasks: list[Task], perform: Perform) -> Store:
-    return perform(Plan(tasks=tuple({task.key: task for task in [asked.trained, *tasks]}.values())))
+    return perform(Plan(tasks=tuple({task.key: task for task in [*asked.trained, *tasks]}.values())))
 
 
 def figure_5(choice: Choice, perform: Perform, changes: Mapping[str, Any]) -> tuple[pd.DataFrame, str]:
@@ -200,7 +200,7 @@ def figure_4b(choice: Choice, perform: Perform, changes: Mapping[str, Any]) -> t
         "seed": seeds.derive(choice.seed, "contexts"),
         "device": choice.device,
     }
-    done = make_task(contexts, given, [one.trained], name=f"mask in many orders, {one.name}", version=1)
+    done = make_task(contexts, given, one.trained, name=f"mask in many orders, {one.name}", version=2)
     table = pd.DataFrame(performed(one, [done], perform).read(done.key).rows)
     finite = table[np.isfinite(table["mean"])]
     words = (
@@ -215,10 +215,8 @@ def figure_4b(choice: Choice, perform: Perform, changes: Mapping[str, Any]) -> t
     return table.round(3), words
 
 
-def contexts(
-    trained: Cell, *, panel: dict[str, Any], game: dict[str, Any], samples: int, seed: int, device: str
-) -> Cell:
-    """V of every player of the first inputs: a random order gives a random number of others, of random names."""
+def contexts(*trained: Cell, panel: dict[str, Any], game: dict[str, Any], samples: int, seed: int, device: str) -> Cell:
+    """V of every player of a few inputs: a random order gives a random number of others, of random names."""
     stage = anchored.Stage(trained, panel, game, device)
     chosen = stage.samples[:samples]
     rows = []

@@ -168,7 +168,7 @@ def table_13(choice: Choice, perform: Perform, changes: Mapping[str, Any]) -> tu
         narrowed = dataclasses.replace(choice, only={"dataset": (name,)})
         settings = dataclasses.replace(sampled, datasets=tuple({*sampled.datasets, name}))
         panel = next(iter(bias.chosen_panels(settings, narrowed)))
-        trained = bias.training_task(panel, narrowed)
+        trained = bias.training_tasks(panel, narrowed)
         anchor = bias.playing_tasks(panel, trained, sampled, narrowed, "anchor")
         exact = bias.playing_tasks(panel, trained, sure, narrowed, "anchor")
         deep = bias.judging_tasks("deep_shap", panel, trained, anchor, sampled, narrowed)[0]
@@ -176,7 +176,7 @@ def table_13(choice: Choice, perform: Perform, changes: Mapping[str, Any]) -> tu
         compared[name] = make_task(
             rivals, {"parts": len(anchor)}, needs, name=f"compare the two metrics, {name}", version=1
         )
-        tasks += [trained, *needs, compared[name]]
+        tasks += [*trained, *needs, compared[name]]
     store = perform(Plan(tasks=tuple({task.key: task for task in tasks}.values())))
     rows = pd.DataFrame([{"dataset": name, **row} for name, t in compared.items() for row in store.read(t.key).rows])
     published = papers.table("bias_table_13").pivot(index="fraction", columns="metric", values="value")

@@ -1,7 +1,7 @@
 """What every suite does with a method: ask it for maps, note what went wrong, score what came."""
 
 import inspect
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -21,7 +21,8 @@ class Question:
     """What a method is asked: the model, the inputs and all that a method may declare to need.
 
     x (n, *shape), target (n,), background (k, *shape), fit (m, *shape), truth (n, *map); layer a dotted name
-    game    keywords for methods that take them: the baseline (*shape) and the players of a game, to ask all alike
+    game     keywords for methods that take them: the baseline (*shape) and the players of a game, to ask all alike
+    samples  (n,) the inputs' numbers, by which each has draws of its own; None: 0 … n - 1
     """
 
     model: nn.Module
@@ -33,6 +34,7 @@ class Question:
     layer: str | None
     seed: int
     game: Mapping[str, Tensor] = field(default_factory=dict)
+    samples: Tensor | None = None
 
 
 def attribute(asked: str | Method, question: Question) -> Cell:
@@ -54,7 +56,7 @@ def attribute(asked: str | Method, question: Question) -> Cell:
         return Cell(facts={"failed": True, "status": "wrong shape", "message": misshapen(maps, question.x)})
     tensors = {"maps": maps.detach().float().cpu()}
     if method.promise:
-        tensors["promised"] = _promised(method, question).cpu()
+        tensors["promised"] = promised(method, question.model, question.x, question.target).cpu()
     return Cell(tensors=tensors, facts={"status": "ok", "message": ""})
 
 
@@ -73,26 +75,42 @@ def alike(method: Method, game: Mapping[str, Tensor]) -> Method:
 
 
 def _maps(method: Method, question: Question) -> Tensor:
-    """Maps in slices that fit the memory. Every slice gets the same draws, so slicing changes no number."""
+    """Maps in slices that fit the memory. What is drawn goes by the method and by the input, never by the slice."""
     given = {"background": question.background, "fit": question.fit, "layer": question.layer}
 
-    def ask(x: Tensor, target: Tensor, truth: Tensor) -> Tensor:
-        drawn = seeds.generator(question.seed, method.name)
-        return method(question.model, x, target, **given, truth=truth, generator=drawn)
+    def ask(x: Tensor, target: Tensor, truth: Tensor, numbers: Tensor) -> Tensor:
+        drawn = draws(question.seed, method.name, numbers)
+        return method(question.model, x, target, **given, truth=truth, **drawn)
 
-    # A null draws for each image anew, so it sees all images at once; so does a user's method, which may fit on them.
+    numbers = torch.arange(len(question.x)) if question.samples is None else question.samples
+    # A user's method or null sees all images at once, since it may fit on them or draw for all of them in turn.
     whole = method.null or ":" in method.name or "fit" in method.needs
     size = len(question.x) if whole else max(1, VALUES_AT_ONCE // question.x[0].numel())
-    return chunks.over(ask, question.x, question.target, question.truth, size=max(1, size))
+    return chunks.over(ask, question.x, question.target, question.truth, numbers, size=max(1, size))
+
+
+def draws(seed: int, name: str, samples: Tensor) -> dict[str, Any]:
+    """What a method draws from: a generator for what inputs share, and one for each input by its number (n,)."""
+    return {
+        "generator": seeds.generator(seed, name),
+        "generators": seeds.generators(seed, name, samples.tolist()),
+    }
 
 
 @torch.no_grad()
-def _promised(method: Method, question: Question) -> Tensor:
-    """What the map promises to sum to: f(x), less f(0) for a method that explains a difference. (n,)"""
-    rows = torch.arange(len(question.x), device=question.x.device)
-    total = question.model(question.x)[rows, question.target]
+def promised(method: Method, model: Callable[[Tensor], Tensor], x: Tensor, target: Tensor) -> Tensor:
+    """What the map promises to sum to: f(x), less f(baseline) for a method that explains a difference. (n,)
+
+    The baseline is the one that the method was given (*shape) or (n, *shape), see `alike`; zeros where none was.
+    """
+    rows = torch.arange(len(x), device=x.device)
+    total = model(x)[rows, target]
     if method.promise == "complete":
-        total = total - question.model(torch.zeros_like(question.x[:1]))[0, question.target]
+        given = method.settings.get("baseline")
+        absent = given.to(x) if isinstance(given, Tensor) else torch.zeros_like(x[0])
+        own = absent.ndim == x.ndim
+        empty = model(absent if own else absent[None])
+        total = total - empty[rows if own else 0, target]
     return total
 
 

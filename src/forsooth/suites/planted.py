@@ -52,7 +52,7 @@ def plan(settings: Settings, choice: Choice) -> Plan:
         tasks += trained
         if panel.about["model_seed"] == 0 and "5.1" in panel.asks:
             tasks.append(
-                make_task(planting.show, {"plot": panel.plot, "about": panel.about}, name="example", version=1)
+                make_task(planting.show, {"plot": panel.plot, "about": panel.about}, name="example", version=2)
             )
         for experiment in panel.asks:
             methods = choice.methods or (settings.methods if experiment == "5.1" else settings.traced)
@@ -84,7 +84,7 @@ def places(settings: Settings, choice: Choice, asked: Sequence[str]) -> Iterator
     deeper = [name for name in settings.deeper if name in kinds]
     steps = [int(k) for k in names.kept([str(k) for k in settings.levels], choice.only, "visibility")]
     rs = [float(r) for r in names.kept([f"{r:g}" for r in settings.rs], choice.only, "r")]
-    for name, k in itertools.product(kinds, range(settings.runs)):
+    for name, k in itertools.product(kinds, range(settings.trainings)):
         asks = tuple(e for e in ("5.1", "5.2") if e in asked and (e == "5.1" or k < settings.followed))
         if asks:
             yield Place(asks, name, k)
@@ -128,7 +128,7 @@ def training_task(panel: Panel, net: str, settings: Settings, choice: Choice) ->
         "seed": seeds.derive(choice.seed, "training", panel.plot["seed"]),
         "device": choice.device,
     }
-    return make_task(planting.train_network, arguments, name=f"train {net}, {title(panel)}", version=1)
+    return make_task(planting.train_network, arguments, name=f"train {net}, {title(panel)}", version=2)
 
 
 def explaining_task(
@@ -162,7 +162,7 @@ def explaining_task(
     about = {**panel.about, "experiment": experiment, "part": part(experiment), "model": net}
     arguments = {"plot": panel.plot, "index": index, "ask": ask, "about": about}
     name = f"explain: {method.name}, {net}, {title(panel)}"
-    return make_task(planting.explain_network, arguments, trained, name=name, version=1)
+    return make_task(planting.explain_network, arguments, trained, name=name, version=2)
 
 
 def part(experiment: str, *, training: bool = False) -> str:

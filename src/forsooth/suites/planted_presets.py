@@ -21,7 +21,7 @@ class Settings:
 
     experiments  sections of the paper; "border": Attr% of the non-informative features F_N
     methods      asked in 5.1; `traced` are asked in the other experiments
-    runs         5.1: trainings of a manipulation, each with a region and a pair of classes of its own
+    trainings    5.1: trainings of a manipulation, each with a region and a pair of classes of its own
     followed     5.2: how many of them are explained at their checkpoints, too
     deeper       manipulations of 5.3, 5.4 and border
     groups       5.3 and border: regions of a manipulation
@@ -49,7 +49,7 @@ class Settings:
     methods: tuple[str, ...] = (*PUBLISHED, *MORE, *NULLS)
     traced: tuple[str, ...] = (*PUBLISHED, *ENDS)
     metrics: tuple[str, ...] = ("attr", "precision_top", "recall_top")
-    runs: int = 20
+    trainings: int = 20
     followed: int = 20
     deeper: tuple[str, ...] = NAMES
     groups: int = 4
@@ -78,7 +78,7 @@ PAPER = Settings()
 QUICK = Settings(
     models=("residual_small",),
     traced=("saliency", "grad_cam", "gradient_shap", "guided_grad_cam", *ENDS),
-    runs=2,
+    trainings=2,
     followed=1,
     deeper=("watermark", "striped_hue"),
     groups=1,
@@ -103,7 +103,7 @@ DEMO = replace(
     manipulations=("striped_hue", "striped_noise", "watermark"),
     methods=tuple("gradient_shap" if name == "gradient_shap_200" else name for name in QUICK.methods),
     traced=("saliency", "grad_cam", "guided_grad_cam", *ENDS),
-    runs=1,
+    trainings=2,
     deeper=("watermark",),
     levels=(2, 4),
     samples=8,

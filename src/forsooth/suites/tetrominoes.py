@@ -162,6 +162,7 @@ def question(
         truth=dataset.truth[chosen].to(device),
         layer=layer,
         seed=seed,
+        samples=chosen,
     )
 
 
