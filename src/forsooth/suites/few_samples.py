@@ -12,6 +12,7 @@ from torch import Tensor
 
 from forsooth import seeds
 from forsooth.attributions import METHODS
+from forsooth.counted import counted
 from forsooth.engine import make_task
 from forsooth.names import find
 from forsooth.records import Cell, Choice, Method, Plan, Task
@@ -174,19 +175,20 @@ def _line(group: pd.DataFrame) -> dict[str, Any]:
     """The numbers of one estimator with one number of masks."""
     if group["metric"].eq("").any():
         return {"status": group["message"].iloc[0]}
-    value = group["value"].fillna(0.0)  # who says nothing earns nothing
-    by_draw = value.groupby([group["metric"], group["draw"]]).median()
-    ima = by_draw["ima"]
-    own = group[group["metric"].eq("own right")]["value"]
-    empty = group[group["metric"].eq("ima")]["status"].ne("ok")
+    scores = {
+        name: counted(group[group["metric"].eq(name)], find(name, METRICS, argument="metrics")) for name in SCORES
+    }
+    by_draw = {name: rows.groupby("draw")["value"].median() for name, rows in scores.items()}
+    pixel_counts = group[group["metric"].eq("nonzero")]["value"]
+    shares = group[group["metric"].eq("own right")]["value"]
     return {
-        "ima": ima.median(),
-        "ima_low": ima.min(),
-        "ima_high": ima.max(),
+        "ima": by_draw["ima"].median(),
+        "ima_low": by_draw["ima"].min(),
+        "ima_high": by_draw["ima"].max(),
         "precision": by_draw["precision"].median(),
-        "zero": empty.mean(),
-        "nonzero": group[group["metric"].eq("nonzero")]["value"].mean(),
-        "own_right": own.mean(),
+        "zero": scores["ima"]["failed"].mean(),
+        "nonzero": pixel_counts.mean(),
+        "own_right": shares.mean(),
         "status": "ok",
     }
 
