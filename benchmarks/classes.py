@@ -88,9 +88,8 @@ def without_images(recipe: tetromino_settings.Recipe, *, seed: int) -> Dataset:
 
 
 if __name__ == "__main__":
-    pd.set_option(
-        "display.width", 200, "display.max_rows", None, "display.max_colwidth", None, "display.max_columns", None
-    )
+    for option in ("width", "max_rows", "max_columns", "max_colwidth"):
+        pd.set_option(f"display.{option}", None)
     if sys.argv[1:] == ["effect"]:
         effect()
     elif sys.argv[1:] == ["presets"]:
