@@ -227,21 +227,21 @@ def ask(about: Subject, asker: Asker) -> Cell:
     labels, count = players.seats(maps, about.labels)
     channels = about.asked.channels if asker.name in anchored.GRADIENTS else "sum"
     reduced = players.collect(maps.detach(), labels, count, channels=channels)  # type: ignore[arg-type]
-    tensors = {"players": reduced.cpu(), **gap_of(about, asker, maps)}
+    tensors = {"players": reduced.cpu()}
+    if asker.method.promise and tuple(maps.shape) == wanted:
+        tensors["gap"] = completeness_gap(maps, promised(about, asker)).cpu()
     return Cell(tensors=tensors, facts={"status": "ok", "message": ""})
 
 
-def gap_of(about: Subject, asker: Asker, maps: Tensor) -> dict[str, Tensor]:
-    """How far maps (n, *shape) are from the sum that their method promises, `gap` (n,); empty without a promise."""
-    if asker.own or not asker.method.promise:
-        return {}
-    totals = []
-    step = min(about.step, AT_ONCE)
-    for start in range(0, len(about.x), step):
-        x, target, stands = about.part(start, start + step)
-        ready = explain.alike(asker.method, {"baseline": stands})
-        totals.append(explain.promised(ready, about.model, x, target))
-    return {"gap": completeness_gap(maps, torch.cat(totals)).cpu()}
+def promised(about: Subject, asker: Asker) -> Tensor:
+    """What the maps of a method promise to sum to, (n,), with the baseline of the game where it takes one."""
+
+    def of(places: Tensor) -> Tensor:
+        x, target, stands = about.part(int(places[0]), int(places[-1]) + 1)
+        ready = asker.method if asker.own else explain.alike(asker.method, {"baseline": stands})
+        return explain.promised(ready, about.model, x, target, background=about.references[:BACKGROUND])
+
+    return chunks.over(of, torch.arange(len(about.x)), size=about.step)
 
 
 def maps_of(about: Subject, asker: Asker) -> Any:

@@ -9,9 +9,10 @@ import numpy as np
 import pandas as pd
 
 from forsooth import report
-from forsooth.records import UsageError
+from forsooth.records import SCORED, UsageError
 from forsooth.report import bootstrap
 from forsooth.report.bootstrap import Floats
+from forsooth.report.promises import gap_table
 
 DRAWS = 2_000
 HALFWAY = 0.5  # of the way from a random map to the oracle: who is surely beyond it shows the artefact
@@ -90,6 +91,7 @@ def tabled(rows: pd.DataFrame, kinds: Mapping[str, str]) -> pd.DataFrame:
         lines += [{**here, **line(method, kind, own, drawn, kinds)} for method, kind in kinds.items()]
     table = pd.DataFrame(lines)
     blind = table[table["method"].eq("random")].set_index("artefact")["present"]
+    table = table.join(gap_table(rows), on="method")
     table = table.assign(random=table["artefact"].map(blind))
     return table.assign(finding=[finding(one) for one in table.to_dict("records")])
 
@@ -99,7 +101,7 @@ def draws(own: pd.DataFrame, presence: str, kinds: Mapping[str, str]) -> dict[st
     scored = own[own["metric"].eq("attr") & own["presence"].eq(presence) & own["sample"].ge(0)]
     if scored.empty:
         return {}
-    lost = scored["status"].ne("ok")
+    lost = ~scored["status"].isin(SCORED)
     shares = scored.assign(value=scored["value"].mask(lost, 0.0)).pivot(
         index="sample", columns="method", values="value"
     )
@@ -118,7 +120,7 @@ def line(
 ) -> dict[str, Any]:
     """What one method scored on one artefact, with it and without."""
     rows = own[own["method"].eq(method) & own["metric"].eq("attr")]
-    bad = rows[rows["status"].ne("ok")]
+    bad = rows[~rows["status"].isin(SCORED)]
     lost = len(bad) / len(rows)
     found: dict[str, Any] = {"method": method, "kind": kind, "status": "ok", "message": "", "failed": lost}
     if lost == 1:  # not one map

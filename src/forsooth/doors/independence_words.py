@@ -10,6 +10,8 @@ from torch import Tensor, nn
 
 from forsooth.doors import inputs
 from forsooth.doors.words import joined
+from forsooth.records import SCORED
+from forsooth.report.promises import broken_promises, gap_table
 from forsooth.scores.functionless import Patched
 
 FEW = 20  # inputs below which an interval says little
@@ -130,7 +132,7 @@ def judged(case: Case, done: Patched, rows: pd.DataFrame, nulls: dict[str, bool]
 def line_of(name: str, rows: pd.DataFrame, threshold: float) -> dict[str, Any]:
     """One method in numbers."""
     there = rows[rows["status"].ne("no patch")]
-    good = there[there["status"].eq("ok")]
+    good = there[there["status"].isin(SCORED)]
     nothing = dict.fromkeys(("attention", "low", "high", "raised", "change"), float("nan"))
     failed = 1 - len(good) / len(there) if len(there) else float("nan")
     if good.empty:
@@ -168,6 +170,8 @@ def told(case: Case, done: Patched, table: pd.DataFrame, rows: pd.DataFrame) -> 
     parts.append(f"Beside them, {' and '.join(nulls)}; {steady}.")
     if some < FEW:
         parts.append(f"Warning: with {some} patches the intervals are wide; give at least {FEW} inputs.")
+    gaps = gap_table(rows.assign(metric="gap", value=rows["gap"]))
+    parts += [" ".join(broken_promises(gaps).values())] if broken_promises(gaps) else []
     parts.append(advice(good[good["kind"].eq("method")], rows, case.wanted.threshold))
     return "\n\n".join(parts)
 
@@ -192,7 +196,7 @@ def advice(methods: pd.DataFrame, rows: pd.DataFrame, threshold: float) -> str:
 
 def certain(rows: pd.DataFrame, one: str, two: str, threshold: float) -> bool:
     """Whether the second draws attention more often, on the inputs that both have: the exact test of the pairs."""
-    good = rows[rows["status"].eq("ok") & rows["method"].isin([one, two])]
+    good = rows[rows["status"].isin(SCORED) & rows["method"].isin([one, two])]
     wide = good.assign(hit=good["change"].ge(threshold)).pivot(index="sample", columns="method", values="hit").dropna()
     more, less = (int((wide[a].astype(bool) & ~wide[b].astype(bool)).sum()) for a, b in ((two, one), (one, two)))
     return more > less and float(stats.binomtest(more, more + less).pvalue) < CERTAIN

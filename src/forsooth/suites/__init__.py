@@ -14,6 +14,7 @@ from forsooth.suites import (
     bias_tables,
     planted,
     planted_figures,
+    suppressed,
     tables,
     xaitris,
 )
@@ -23,6 +24,7 @@ ARTEFACTS: tuple[Artefact, ...] = (
     *tables.ARTEFACTS,
     *bias_tables.ARTEFACTS,
     *bias_figures.ARTEFACTS,
+    *suppressed.ARTEFACTS,
     *audit.ARTEFACTS,
     *planted_figures.ARTEFACTS,
     *bam_figures.ARTEFACTS,

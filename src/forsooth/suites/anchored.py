@@ -260,8 +260,8 @@ def judge(
         place = row["sample"]
         row |= {**shared, "sample": samples[place], "noise": noise[place]}
         row["message"] = row["message"] or warned[place]
-    gaps = anchors.gaps(said.tensors["gap"], samples, players=attribution.shape[1]) if "gap" in said.tensors else []
-    return Cell(rows=(*rows, *({**shared, **row} for row in gaps)))
+    beside = {**shared, "end": "", "fraction": None, "players": attribution.shape[1]}
+    return Cell(rows=tuple(explain.with_gaps(rows, said.tensors.get("gap"), samples, **beside)))
 
 
 def untrained(panel: dict[str, Any], dataset: Dataset) -> nn.Module:

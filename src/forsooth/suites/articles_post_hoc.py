@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from forsooth.records import Artefact, Choice, Plan, UsageError
+from forsooth.records import SCORED, Artefact, Choice, Plan, UsageError
 from forsooth.settings import changed
 from forsooth.store import Store
 from forsooth.suites import articles_presets
@@ -37,7 +37,7 @@ def post_hoc(choice: Choice, perform: Perform, changes: Mapping[str, Any]) -> tu
 
 def line_of(key: tuple[str, ...], rows: pd.DataFrame) -> dict[str, Any]:
     """One method for the trainings of one model: a row for each document and training; left_out: those not scored."""
-    maps, rows = len(rows), rows[rows["status"].eq("ok")]
+    maps, rows = len(rows), rows[rows["status"].isin(SCORED)]
     by_document, by_training = (rows.groupby(unit)["value"].mean() for unit in ("sample", "model_seed"))
     one = len(by_training) < 2
     found = mean_of(by_document, bounds=SHARE) if one else crossed(by_document, by_training, bounds=SHARE)

@@ -13,7 +13,7 @@ from torch import Tensor
 from forsooth import papers
 from forsooth.datasets import texts
 from forsooth.models.recurrent import lengths_of
-from forsooth.records import Artefact, Choice, Plan, Task, UsageError
+from forsooth.records import SCORED, Artefact, Choice, Plan, Task, UsageError
 from forsooth.settings import changed
 from forsooth.store import Store
 from forsooth.suites import articles, articles_presets, reading
@@ -55,7 +55,9 @@ def table_1(choice: Choice, perform: Perform, changes: Mapping[str, Any]) -> tup
 
 def of_trainings(rows: pd.DataFrame) -> pd.DataFrame:
     """Mean over documents of Attr% and of the frequency, for each training and each kind of words."""
-    own = rows[rows["metric"].isin(METRICS) & rows["status"].eq("ok") & rows["model"].eq(articles_presets.ATTENTION)]
+    own = rows[
+        rows["metric"].isin(METRICS) & rows["status"].isin(SCORED) & rows["model"].eq(articles_presets.ATTENTION)
+    ]
     own = own.assign(words=own["metric"].map(METRICS))
     return own.groupby(["kind", "words", "model_seed"], sort=False, as_index=False)[["value", "frequency"]].mean()
 

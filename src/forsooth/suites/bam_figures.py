@@ -10,7 +10,7 @@ import pandas as pd
 import torch
 
 from forsooth import papers
-from forsooth.records import Artefact, Choice, Plan, UsageError
+from forsooth.records import SCORED, Artefact, Choice, Plan, UsageError
 from forsooth.scores.contrast import drawn, trial_means
 from forsooth.seeds import generator
 from forsooth.settings import changed
@@ -103,7 +103,7 @@ def judged(rows: pd.DataFrame, metrics: Sequence[str]) -> tuple[pd.DataFrame, li
     lines, words = [], [on_what(rows)]
     for metric in metrics:
         asked = rows[rows["metric"].eq(metric) & rows["k"].isna()]
-        own = asked[asked["status"].eq("ok")]
+        own = asked[asked["status"].isin(SCORED)]
         if own[own["method"].isin(bam_presets.PUBLISHED)].empty:
             why = ", ".join(dict.fromkeys(asked[asked["message"].ne("")]["message"]))
             words.append(f"{metric}: nothing to judge ({why}).")
@@ -136,7 +136,7 @@ def bars(own: pd.DataFrame, metric: str, rows: pd.DataFrame) -> pd.DataFrame:
         if metric == "mcs" and method != "tcav":
             line["own_sets"] = own_sets(only(rows, method=method, metric="mcs", part="samples"))
         asked = only(rows, method=method, metric=metric, part="samples")
-        line["undefined"] = float((~asked["status"].isin(["ok", "no sample"])).mean())
+        line["undefined"] = float((~asked["status"].isin([*SCORED, "no sample"])).mean())
         lines.append(line)
     return pd.DataFrame(lines)
 
@@ -192,7 +192,7 @@ def accuracies(rows: pd.DataFrame) -> tuple[int, np.ndarray, list[float]]:
 
 def series(rows: pd.DataFrame, method: str, ks: Sequence[float], *, samples: Sequence[int] | None = None) -> Series:
     """MCS of every image and k, of the ks that have any; TCAV's by input, and by random set."""
-    own = rows[rows["method"].eq(method) & rows["status"].eq("ok") & rows["k"].isin(ks) & rows["mask"].eq("object")]
+    own = rows[rows["method"].eq(method) & rows["status"].isin(SCORED) & rows["k"].isin(ks) & rows["mask"].eq("object")]
     trainings = sorted(rows["model_seed"].unique())
     inputs, sets = own[own["part"].isin(["fine", "concept_inputs"])], only(own, part="concept_sets")
     if inputs.empty:
@@ -206,7 +206,7 @@ def summary(choice: Choice, perform: Perform, changes: Mapping[str, Any]) -> tup
     """All three metrics side by side, and whether they are complementary."""
     rows = made(choice, perform, changes, methods=ALL)
     table, words = judged(rows, ("mcs", "idr", "iir"))
-    coarse = rows[rows["k"].isna() & rows["status"].eq("ok")]
+    coarse = rows[rows["k"].isna() & rows["status"].isin(SCORED)]
     return table, "\n".join([*words, *claims_summary(table, coarse)]) + "\n"
 
 

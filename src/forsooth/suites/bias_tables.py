@@ -12,7 +12,7 @@ from scipy.stats import spearmanr
 
 from forsooth import papers
 from forsooth.engine import make_task
-from forsooth.records import Artefact, Cell, Choice, Plan, Task, UsageError
+from forsooth.records import SCORED, Artefact, Cell, Choice, Plan, Task, UsageError
 from forsooth.scores import bias as scores
 from forsooth.settings import changed
 from forsooth.store import Store
@@ -77,7 +77,7 @@ def scored(plan: Plan, perform: Perform) -> tuple[pd.DataFrame, float]:
 
 def means(rows: pd.DataFrame) -> pd.DataFrame:
     """Mean over samples of M_bias with a 95 % interval, its sampling error, and the mean with the split norm."""
-    rows = rows[rows["status"].eq("ok")]
+    rows = rows[rows["status"].isin(SCORED)]
     plain, split = (rows[rows["metric"].eq(name)].groupby(KEY, sort=False) for name in ("m_bias", "m_bias_split"))
     mean, half = plain["value"].mean(), 1.96 * plain["value"].sem()
     error = plain["error"].mean()  # all inputs walk the same orders, so their errors do not average out

@@ -175,9 +175,8 @@ def _line(group: pd.DataFrame) -> dict[str, Any]:
     """The numbers of one estimator with one number of masks."""
     if group["metric"].eq("").any():
         return {"status": group["message"].iloc[0]}
-    scores = {
-        name: counted(group[group["metric"].eq(name)], find(name, METRICS, argument="metrics")) for name in SCORES
-    }
+    metrics = [find(name, METRICS, argument="metrics") for name in SCORES]
+    scores = {metric.name: counted(group[group["metric"].eq(metric.name)], metric) for metric in metrics}
     by_draw = {name: rows.groupby("draw")["value"].median() for name, rows in scores.items()}
     pixel_counts = group[group["metric"].eq("nonzero")]["value"]
     shares = group[group["metric"].eq("own right")]["value"]

@@ -205,12 +205,7 @@ def score(made: Cell, *, panel: dict[str, Any], about: dict[str, Any], method: s
     flat = maps.abs().sum(1)  # the papers score |s|; one channel here, so the sum changes nothing
     judged = [find(name, METRICS, argument="metrics") for name in metrics]
     rows = explain.score(flat, {"truth": dataset.truth[chosen]}, judged, chosen.tolist())
-    if "promised" in made.tensors:
-        gap = find("gap", METRICS, argument="metrics").function(maps, made.tensors["promised"])
-        rows += [
-            {"metric": "gap", "sample": s, "value": v, "status": "ok"}
-            for s, v in zip(chosen.tolist(), gap.tolist(), strict=True)
-        ]
+    rows = explain.with_gaps(rows, explain.gaps(made), chosen.tolist())
     pictures = [{**about, "method": method, "tensor": "example", "kind": "example", "label": int(dataset.y[chosen[0]])}]
     if about["scenario"] != "RIGID":  # nothing stays in its place there, so a mean map shows nothing
         pictures.append({**about, "method": method, "tensor": "global", "kind": "global"})

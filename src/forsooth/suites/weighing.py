@@ -139,8 +139,9 @@ def weights_of_words(
             continue
         maps = made.tensors["maps"].double()
         weights[places, :length] = maps.abs().sum(2) if ask["method"] in NORMED else maps.sum(2)
-        if "promised" in made.tensors:
-            gap[places] = find("gap", METRICS, argument="metrics").function(maps, made.tensors["promised"]).double()
+        missed = explain.gaps(made)
+        if missed is not None:
+            gap[places] = missed
     return {"weights": weights, "gap": gap, "told": told}
 
 
@@ -233,9 +234,7 @@ def judged(
                 told_so = {"status": "no sample", "message": f"the document has no {kind_of_words(name)} words"}
             value = float("nan") if told_so else row["value"]
             table.append({**shared, **row, **told_so, **part, "value": value, "frequency": reading.number(share)})
-    gaps = zip(samples, found["gap"].tolist(), strict=True)
-    plain = {"metric": "gap", "status": "ok", "frequency": None}
-    return table + [{**shared, **plain, "sample": s, "value": gap} for s, gap in gaps if gap == gap]
+    return [{**shared, **row} for row in explain.with_gaps(table, found["gap"], samples, frequency=None)]
 
 
 def kind_of_words(metric: str) -> str:

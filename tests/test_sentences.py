@@ -1,0 +1,93 @@
+"""No number of the README or of a study parts from its table: each is read again and held against the csv file."""
+
+import re
+
+import pandas as pd
+import pytest
+
+from sentences import ROOT, Entry, table_cells, entries, entry_of, faults, numbers_of, plain, spans, uncovered, value_of
+
+DOCUMENTS = {path.stem: path for path in [ROOT / "README.md", *sorted((ROOT / "studies").glob("*.md"))]}
+
+
+def document_of(name: str) -> str:
+    """A study whole; of the README what was found."""
+    text = DOCUMENTS[name].read_text()
+    return re.search(r"^## What was found\n.*", text, flags=re.S | re.M).group() if name == "README" else text
+
+
+def listed(name: str) -> list[Entry]:
+    return entries(ROOT / f"studies/sentences/{name}.txt")
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_every_quoted_sentence_stands_in_its_document_once(name):
+    text = plain(document_of(name))
+    counts = {entry.text: len(list(spans(entry.text, text))) for entry in listed(name) if entry.kind == "sentence"}
+    assert {quote: count for quote, count in counts.items() if count != 1} == {}
+    allowed = [entry.text for entry in listed(name) if entry.kind == "why"]
+    assert [quote for quote in allowed if not list(spans(quote, text))] == []
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_every_number_is_that_of_its_table(name):
+    sentences = [entry for entry in listed(name) if entry.kind == "sentence"]
+    cells = [cell.entry for cell in table_cells(listed(name), document_of(name))]
+    assert [fault for entry in sentences + cells for fault in faults(entry)] == []
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_no_result_stands_without_a_table_or_a_reason(name):
+    assert uncovered(document_of(name), listed(name)) == []
+
+
+def test_a_changed_digit_is_caught():
+    line = "Table 3 has {} :: papers/bias_table_3.csv :: end == 'top' and fraction == 0.1 and method == 'grad_cam' :: _; value"
+    assert faults(entry_of(line.format("0.1726"))) == []
+    assert len(faults(entry_of(line.format("0.1736")))) == 1
+    assert len(faults(entry_of(line.format("0.1726 [0.1, 0.2]")))) == 1
+
+
+def test_a_changed_digit_in_a_document_is_caught():
+    document = document_of("bam")
+    entry = next(entry for entry in listed("bam") if entry.kind == "sentence" and "." in entry.text)
+    digit = next(match.start() for match in re.finditer(r"(?<=\.)\d", entry.text))
+    other = entry.text[:digit] + str((int(entry.text[digit]) + 1) % 10) + entry.text[digit + 1 :]
+    changed = re.sub(r"\s+", " ", document).replace(entry.text, other)
+    assert list(spans(entry.text, changed)) == []  # the quote is gone …
+    assert uncovered(changed, listed("bam")) != []  # … and the number stands alone
+
+
+def test_a_changed_cell_of_a_markdown_table_is_caught():
+    lines = [
+        entry_of("TABLE | method | ρ"),
+        entry_of("ROW GC ::  :: label == 'GC'"),
+        entry_of("COLUMN ρ :: papers/bam_figure_13.csv ::  :: rho"),
+    ]
+    right = "| method | ρ |\n|---|---|\n| GC | 0.92 |\n"
+    cells = [cell.entry for cell in table_cells(lines, right)]
+    assert len(cells) == 1
+    assert faults(cells[0]) == []
+    assert uncovered(right, lines) == []
+    wrong = [cell.entry for cell in table_cells(lines, right.replace("0.92", "0.93"))]
+    assert len(faults(wrong[0])) == 1
+
+
+def test_a_number_that_no_line_names_is_found():
+    assert len(uncovered("SHAP has 0.75 and 6 of 24 do, at 5 %.", [])) == 4
+    assert uncovered("On 16 images, `--set gate=0.3`, ResNet-50.", []) == []
+    assert len(uncovered("It has 0.75 here.", [Entry("why", "0.7")])) == 1  # a part of a number is not the number
+
+
+def test_expressions_are_a_small_language():
+    frame = pd.DataFrame({"a": [1.0, 2.0], "b": [2.0, 8.0]})
+    assert value_of("median(b / a)", frame) == 3
+    assert value_of("100 * mean(a)", frame) == 150
+    assert value_of("count(a < 2)", frame) == 1
+    for expression in ("a", "__import__('os')", "a.sum()", "[a for a in b]", "open('x')"):
+        with pytest.raises(ValueError, match="one value|not a column"):
+            value_of(expression, frame)
+
+
+def test_numbers_are_read_as_they_are_printed():
+    assert numbers_of("−0.84 [−0.9, +0.1], 1,024 of ResNet-20 at 5 %") == ["−0.84", "−0.9", "+0.1", "1,024", "5"]
