@@ -109,14 +109,14 @@ class Settings:
 QUICK = Settings(
     backgrounds=("WHITE", "CORR"),
     methods=(*SOUND, "lime_25", "kernel_shap_25"),
-    trainings=1,
-    samples=200,
+    trainings=2,
+    samples=100,
     data=dataclasses.replace(tetromino.RELEASED, positions="all"),
     network="released",
     recipe="quick",
-    sweep=(0.05, 0.2, 0.5, 0.8),
+    sweep=(0.05, 0.2, 0.8),
 )
-DEMO = dataclasses.replace(QUICK, scenarios=("LIN", "MULT", "XOR"), samples=100, sweep=())
+DEMO = dataclasses.replace(QUICK, scenarios=("LIN", "XOR"), samples=50, sweep=())
 # Section 2.2 prints networks that end in a softmax, and says of no method that it is left out.
 PAPER = Settings(sizes=(8, 64), output="probabilities")
 RELEASED = Settings(
