@@ -10,7 +10,7 @@ import pytest
 import forsooth
 from forsooth import papers
 from forsooth.records import UsageError
-from forsooth.suites import ARTEFACTS, audit, bias_tables, sources
+from forsooth.suites import ARTEFACTS, audit, bias_tables, bias_words, sources
 
 TINY = {"samples": 3, "permutations": 20}
 
@@ -92,7 +92,7 @@ def test_orders_of_methods_are_compared_row_by_row() -> None:
             "expected": [10.0, 20.0, 30.0, 40.0, 4.0, 3.0, 2.0, np.nan],
         }
     )
-    rho = bias_tables.orders(table).set_index("end")["rho"]
+    rho = bias_words.orders(table).set_index("end")["rho"]
     assert rho["top"] == pytest.approx(1) and rho["bottom"] == pytest.approx(
         -1
     )  # a method they did not test is left out
@@ -135,6 +135,41 @@ def test_a_network_that_has_not_learned_is_not_audited(tmp_path: Path, monkeypat
 def test_methods_that_were_not_published_have_no_verdict() -> None:
     table = pd.DataFrame({"end": ["top"], "fraction": 0.1, "method": "own", "ours": 1.0, "published": np.nan})
     own = bias_tables.rescaled(table, bias_tables.settings_of(3))
-    assert bias_tables.orders(own).empty
-    said = bias_tables.verdict(own, "Table 3", bias_tables.settings_of(3), 1, 0.1)
+    assert bias_words.orders(own).empty
+    said = bias_words.verdict(own, "Table 3", bias_tables.settings_of(3), 1, 0.1)
     assert "none of these methods is in the published table" in said
+
+
+def test_a_map_of_zeros_counts_and_its_share_is_shown() -> None:
+    """Grad-CAM scored on two of three images was scored on two; the third now has the worst value of its row."""
+    shared = {"end": "top", "fraction": 0.1, "player": "units", "model_seed": 0, "error": 0.0, "status": "ok"}
+    values = {"grad_cam": [0.1, 0.2, np.nan], "random": [0.3, 0.5, 0.4]}
+    rows = [
+        {**shared, "method": name, "metric": metric, "sample": k, "value": value}
+        for name, column in values.items()
+        for metric in ("m_bias", "m_bias_split")
+        for k, value in enumerate(column)
+    ]
+    frame = pd.DataFrame(rows)
+    frame.loc[frame["value"].isna(), "status"] = "zero map"
+    other = frame.assign(player="input", value=9.0, method="gradient")  # another game, whose values say nothing here
+    table = bias_tables.means(pd.concat([frame, other])).set_index("method")
+    assert table.loc["grad_cam", "ours"] == pytest.approx((0.1 + 0.2 + 0.5) / 3)
+    assert table.loc["grad_cam", "scored"] == pytest.approx(0.15)
+    assert table.loc["grad_cam", "failed"] == pytest.approx(1 / 3) and table.loc["grad_cam", "inputs"] == 3
+    assert table.loc["random", "failed"] == 0 and table.loc["random", "scored"] == table.loc["random", "ours"]
+
+
+def test_a_printing_error_is_kept_as_printed_and_the_order_is_told_without_it_too() -> None:
+    table = bias_tables.published(3)
+    moved = table[table["published"].ne(table["corrected"])]
+    assert moved[["end", "method", "published", "corrected"]].to_numpy().tolist() == [
+        ["bottom", "integrated_gradients", 0.0716, 0.00716]
+    ]
+    assert "corrected" not in bias_tables.published(4) and "errata" not in papers.names()
+    ours = table.assign(ours=table["corrected"], expected=table["published"], failed=0.0, scored=table["corrected"])
+    (sentence,) = bias_words.on_errata(ours)
+    assert (
+        "integrated_gradients bottom-90% 0.0716 → 0.00716" in sentence and "of these rows bottom-90% 1.00" in sentence
+    )
+    assert bias_words.orders(ours)["rho"].min() < 1
