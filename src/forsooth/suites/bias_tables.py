@@ -77,7 +77,11 @@ def rescaled(table: pd.DataFrame, settings: bias.Settings) -> pd.DataFrame:
 
 def scored(plan: Plan, perform: Perform) -> tuple[pd.DataFrame, float]:
     """The score rows of a plan, and the median share of noise in the anchors on the input."""
-    store = perform(plan)
+    return rows_of(plan, perform(plan))
+
+
+def rows_of(plan: Plan, store: Store) -> tuple[pd.DataFrame, float]:
+    """The same from a store in which the plan was performed."""
     judged = [task for task in plan.tasks if task.name.startswith("judge")]
     rows = pd.DataFrame([row for task in judged for row in store.read(task.key).rows])
     gated = rows[rows["status"].eq("below gate")]
