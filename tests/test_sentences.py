@@ -4,8 +4,7 @@ import re
 
 import pandas as pd
 import pytest
-
-from sentences import ROOT, Entry, table_cells, entries, entry_of, faults, numbers_of, plain, spans, uncovered, value_of
+from sentences import ROOT, Entry, entries, entry_of, faults, numbers_of, plain, spans, table_cells, uncovered, value_of
 
 DOCUMENTS = {path.stem: path for path in [ROOT / "README.md", *sorted((ROOT / "studies").glob("*.md"))]}
 
