@@ -11,8 +11,8 @@ from torch import Tensor, nn
 
 from forsooth import chunks, plugins, seeds
 from forsooth.attributions import METHODS
-from forsooth.records import BROKEN, Cell, Method, Metric, UsageError
-from forsooth.scores.promises import TOLERANCE, completeness_gap
+from forsooth.records import BROKEN, TOLERANCE, Cell, Method, Metric, UsageError
+from forsooth.scores.promises import completeness_gap
 
 VALUES_AT_ONCE = 2**20  # input values handed to a method at once: 256 images of 64×64
 
