@@ -33,7 +33,7 @@ class Question:
     truth: Tensor
     layer: str | None
     seed: int
-    game: Mapping[str, Tensor] = field(default_factory=dict)
+    game: Mapping[str, Any] = field(default_factory=dict)
 
 
 def attribute(name: str, question: Question) -> Cell:
@@ -64,7 +64,7 @@ def misshapen(maps: Any, x: Tensor) -> str:
     return f"the map must be a torch tensor with the shape of x {shape}, got {type(maps).__name__}"
 
 
-def alike(method: Method, game: Mapping[str, Tensor]) -> Method:
+def alike(method: Method, game: Mapping[str, Any]) -> Method:
     """The method, given those keywords of a game that it takes and that its settings leave open."""
     takes = set(inspect.signature(method.function).parameters) - set(method.settings)
     return replace(method, settings={**method.settings, **{name: game[name] for name in game if name in takes}})

@@ -113,12 +113,14 @@ def attribute(
     code: str,
     samples: int | None,
     output: str,
+    softmax: str,
     seed: int,
     device: str,
 ) -> Cell:
     """The maps of one method for one network (index -1: a method that ignores it) over the test images all get right.
 
-    `version` and `code` are here to change the key when the method changes.
+    `version` and `code` are here to change the key when the method changes. `softmax` is "rule" (each method's own, or
+    it refuses) or "gradient": DeepLIFT and LRP pass a softmax by the plain gradient, as the published maps did.
     """
     dataset = data(panel)
     if index >= 0 and not trained[index].facts["passed"]:
@@ -138,6 +140,7 @@ def attribute(
         truth=dataset.truth[chosen].to(device),
         layer=layer,
         seed=seed,
+        game={"softmax": softmax} if softmax == "gradient" else {},
     )
     cell = explain.attribute(method, question)
     return Cell(tensors={**cell.tensors, "samples": chosen}, facts=cell.facts)

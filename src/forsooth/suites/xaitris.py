@@ -99,6 +99,7 @@ class Settings:
     recipe: Literal["quick", "paper", "released"] = "paper"
     gate: float = 0.8
     output: Literal["logits", "probabilities"] = "logits"
+    softmax: Literal["rule", "gradient"] = "rule"
     sweep: tuple[float, ...] = ()
 
 
@@ -123,6 +124,7 @@ RELEASED = Settings(
     network="released",
     recipe="released",
     output="probabilities",
+    softmax="gradient",
 )
 
 
@@ -222,6 +224,7 @@ def explaining_tasks(
         "code": plugins.fingerprint(plugins.load(method.name, argument="methods")) if own else "",
         "samples": settings.samples,
         "output": settings.output,
+        "softmax": settings.softmax,
         "seed": seeds.derive(choice.seed, "method", about["model_seed"]),
         "device": choice.device,
     }
