@@ -102,6 +102,7 @@ class Settings:
     gate: float = 0.8
     output: Literal["logits", "probabilities"] = "logits"
     logits_for: tuple[str, ...] = ()
+    softmax: Literal["rule", "gradient"] = "rule"
     sweep: tuple[float, ...] = ()
 
 
@@ -128,6 +129,7 @@ RELEASED = Settings(
     recipe="released",
     output="probabilities",
     logits_for=("deep_taylor", "pattern_net", "pattern_attribution"),  # the authors ran these three without softmax
+    softmax="gradient",
 )
 
 
@@ -232,6 +234,7 @@ def explaining_tasks(
         "code": plugins.fingerprint(plugins.load(method.name, argument="methods")) if own else "",
         "samples": settings.samples,
         "output": "logits" if method.name in settings.logits_for else settings.output,
+        "softmax": settings.softmax,
         "seed": seeds.derive(choice.seed, "method", about["model_seed"]),
         "sampling_seed": sampling_seed(choice),
         "device": choice.device,
