@@ -120,7 +120,7 @@ def bam_rho_small() -> pd.DataFrame:
 
 
 def articles_gaps() -> pd.DataFrame:
-    """How far the precision of each rationale model of CN and NC is below its optimum, and REINFORCE less relaxation."""
+    """How far the precision of rationale models of CN and NC is below its optimum, and REINFORCE less relaxation."""
     parts = []
     for networks, name in (("paper", "figure-8-beer-paper"), ("small", "figure-8-beer")):
         table = pd.read_csv(STUDIES / f"articles/{name}.csv").query("kind != 'Article'")
