@@ -105,6 +105,6 @@ DEMO = replace(
     traced=("saliency", "grad_cam", "guided_grad_cam", *ENDS),
     trainings=2,
     deeper=("watermark",),
-    levels=(2, 4),
-    samples=8,
+    levels=(3, 4),
+    samples=4,
 )
