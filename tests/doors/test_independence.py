@@ -191,10 +191,10 @@ def test_inputs_without_a_map_count_as_drawn_and_rivals_are_corrected_for():
     )
     half = independence_words.line_of("half", rows[rows["method"].eq("half")], 0.1)
     assert (half["attention"], half["defined"], half["failed"]) == (0.5, 0.0, 0.5)
-    many = pd.concat([rows.assign(sample=rows["sample"] + 4 * k) for k in range(3)])
+    many = pd.concat([rows.assign(sample=rows["sample"] + 4 * k) for k in range(3)], ignore_index=True)
     assert independence_words.rarity(many, "steady", "half", 0.1) == 2 * 0.5**6  # six of six pairs: sure alone …
     methods = pd.DataFrame({"method": ["steady", "half", "a", "b"], "low": 0.0})
     spare = [many[many["method"].eq("steady")].assign(method=name) for name in ("a", "b")]
-    words = independence_words.advice(methods, pd.concat([many, *spare]), 0.1)
+    words = independence_words.advice(methods, pd.concat([many, *spare], ignore_index=True), 0.1)
     assert "half does so clearly more often" not in words  # … but not as one of three
     assert "half does so clearly more often" in independence_words.advice(methods[:2], many, 0.1)
