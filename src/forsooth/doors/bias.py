@@ -32,7 +32,7 @@ NULLS = ("random", "constant")
 AT_ONCE = 8  # inputs played in one task, so that little is lost when the work is stopped
 BACKGROUND = 100  # inputs handed to methods as background
 SQUARE = 5_000  # most players of methods that solve a system of players × players
-VERSION = 1
+VERSION = 2
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ DEFAULTS = (
 )
 ON_LAYERS = ("grad_cam", "guided_grad_cam")
 NULLS = ("random", "constant")
-VERSION = 1
+VERSION = 2
 
 
 def independence(

@@ -189,7 +189,7 @@ def explaining_task(
     }
     arguments = {"plot": plot, "index": index, "ask": ask, "about": here}
     words = title(plot, readers[index]) if index >= 0 else plot["setting"]["kind"]
-    return make_task(weighing.explain_reader, arguments, trained, name=f"explain: {method.name}, {words}", version=1)
+    return make_task(weighing.explain_reader, arguments, trained, name=f"explain: {method.name}, {words}", version=2)
 
 
 def unable(method: Method, reader: Reader) -> str:

@@ -155,7 +155,7 @@ def explaining_task(
         "seed": seeds.derive(choice.seed, "method"),
         "device": choice.device,
     }
-    return make_task(contrasts.explain_network, {**shared, "ask": ask}, needs, name=f"explain: {name}", version=1)
+    return make_task(contrasts.explain_network, {**shared, "ask": ask}, needs, name=f"explain: {name}", version=2)
 
 
 def chosen_metrics(settings: Settings) -> tuple[Metric, ...]:

@@ -162,7 +162,7 @@ def explaining_task(
     about = {**panel.about, "experiment": experiment, "part": part(experiment), "model": net}
     arguments = {"plot": panel.plot, "index": index, "ask": ask, "about": about}
     name = f"explain: {method.name}, {net}, {title(panel)}"
-    return make_task(planting.explain_network, arguments, trained, name=name, version=1)
+    return make_task(planting.explain_network, arguments, trained, name=name, version=2)
 
 
 def part(experiment: str, *, training: bool = False) -> str:

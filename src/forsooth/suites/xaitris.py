@@ -81,6 +81,7 @@ class Settings:
     samples    test images explained per setting at most; None: all that every model predicts correctly
     gate       test accuracy below which a network is not explained
     n, alpha   images per dataset and signal-to-noise ratio; None: as published for the size
+    softmax    where probabilities are explained: each method's own rule, or the plain gradient as in the released code
     sweep      values of alpha at which accuracy is measured, as in Fig. B2, with one short training each
     """
 
@@ -232,7 +233,7 @@ def explaining_tasks(
     maps = make_task(tetrominoes.attribute, asked, trained, name=f"explain: {what}", version=1)
     metrics = {m.name: m.version for m in chosen_metrics(settings)}
     judged = {"panel": panel, "about": about, "method": method.name, "metrics": metrics}
-    return [maps, make_task(tetrominoes.score, judged, [maps], name=f"score: {what}", version=1)]
+    return [maps, make_task(tetrominoes.score, judged, [maps], name=f"score: {what}", version=2)]
 
 
 def sweep_tasks(panels: Sequence[dict[str, Any]], settings: Settings, choice: Choice) -> list[Task]:
