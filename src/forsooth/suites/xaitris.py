@@ -83,6 +83,7 @@ class Settings:
     n, alpha   images per dataset and signal-to-noise ratio; None: as published for the size
     output     what is explained of a network: its logits, or the probabilities behind its softmax
     logits_for methods that explain logits whatever `output` says
+    softmax    where probabilities are explained: each method's own rule, or the plain gradient as in the released code
     sweep      values of alpha at which accuracy is measured, as in Fig. B2, with one short training each
     """
 
@@ -243,7 +244,7 @@ def explaining_tasks(
     maps = make_task(tetrominoes.attribute, asked, trained, name=f"explain: {what}", version=2)
     metrics = {m.name: m.version for m in chosen_metrics(settings)}
     judged = {"panel": panel, "about": about, "method": method.name, "metrics": metrics}
-    return [maps, make_task(tetrominoes.score, judged, [maps], name=f"score: {what}", version=1)]
+    return [maps, make_task(tetrominoes.score, judged, [maps], name=f"score: {what}", version=2)]
 
 
 def sweep_tasks(panels: Sequence[dict[str, Any]], settings: Settings, choice: Choice) -> list[Task]:
