@@ -227,25 +227,25 @@ def ask(about: Subject, asker: Asker) -> Cell:
     labels, count = players.seats(maps, about.labels)
     channels = about.asked.channels if asker.name in anchored.GRADIENTS else "sum"
     reduced = players.collect(maps.detach(), labels, count, channels=channels)  # type: ignore[arg-type]
-    tensors = {"players": reduced.cpu(), **gap_of(about, asker, maps)}
+    tensors = {"players": reduced.cpu()}
+    if asker.method.promise and tuple(maps.shape) == wanted:
+        tensors["gap"] = completeness_gap(maps, promised(about, asker)).cpu()
     return Cell(tensors=tensors, facts={"status": "ok", "message": ""})
 
 
-def gap_of(about: Subject, asker: Asker, maps: Tensor) -> dict[str, Tensor]:
-    """How far maps (n, *shape) are from the sum that their method promises, `gap` (n,); empty without a promise."""
-    if asker.own or not asker.method.promise:
-        return {}
-    totals = []
-    step = min(about.step, AT_ONCE)
-    for start in range(0, len(about.x), step):
-        x, target, stands = about.part(start, start + step)
-        ready = explain.alike(asker.method, {"baseline": stands})
-        totals.append(explain.promised(ready, about.model, x, target))
-    return {"gap": completeness_gap(maps, torch.cat(totals)).cpu()}
+def promised(about: Subject, asker: Asker) -> Tensor:
+    """What the maps of a method promise to sum to, (n,), with the baseline of the game where it takes one."""
+
+    def of(places: Tensor) -> Tensor:
+        x, target, stands = about.part(int(places[0]), int(places[-1]) + 1)
+        ready = asker.method if asker.own else explain.alike(asker.method, {"baseline": stands})
+        return explain.promised(ready, about.model, x, target, background=about.references[:BACKGROUND])
+
+    return chunks.over(of, torch.arange(len(about.x)), size=about.step)
 
 
 def maps_of(about: Subject, asker: Asker) -> Any:
-    """The maps of all inputs, in slices that fit the memory. Every slice gets the same draws."""
+    """The maps of all inputs, in slices that fit the memory. Draws go by the input, never by the slice."""
     method = asker.method
 
     def of(places: Tensor) -> Any:
@@ -263,10 +263,10 @@ def maps_of(about: Subject, asker: Asker) -> Any:
             background=about.references[:BACKGROUND],
             fit=about.references,
             layer=about.layer,
-            generator=seeds.generator(about.asked.seed, method.name),
+            **explain.draws(about.asked.seed, method.name, places),
         )
 
-    # A null draws for each input anew, so it sees all of them at once; so does a user's method, which may fit on them.
+    # A user's method or null sees all inputs at once, since it may fit on them or draw for all of them in turn.
     whole = method.null or asker.own or "fit" in method.needs
     size = len(about.x) if whole else max(1, explain.VALUES_AT_ONCE // about.references[0].numel())
     places = torch.arange(len(about.x))

@@ -2,12 +2,12 @@
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from forsooth.games.values import Game, ends, evenly, masked_values, refuse, values_of
+from forsooth.games.values import Game, ends, evenly, masked_values, own_values, owners, part_of, refuse, values_of
 from forsooth.records import UsageError
 
 MOST_PLAYERS = 20  # of an exact game: a million coalitions
@@ -61,12 +61,6 @@ def rounding_only(values: Tensor, largest: Tensor) -> Tensor:
     return values.square().sum(1).sqrt() <= ROUNDING * eps * largest.double()
 
 
-def part_of(played: Game, start: int, stop: int) -> Game:
-    """The games of the inputs `start` … `stop` - 1."""
-    own = played.baseline if len(played.baseline) == 1 else played.baseline[start:stop]
-    return replace(played, x=played.x[start:stop], target=played.target[start:stop], baseline=own)
-
-
 def all_coalitions(count: int) -> Tensor:
     """Every coalition once: bit i of a row's number says whether player i takes part. (2^count, count) bool
 
@@ -115,8 +109,9 @@ def permutation(
     antithetic    walk every order also backwards [mitchell2022sampling]; the pair is then the unit of the error
     groups        most groups for the jackknife
 
-    All inputs walk the same permutations. Memory does not grow with `permutations`: what stays are sums and sums
-    of squares, taken about the gains of the first unit, so that a game without interactions has error 0.
+    All inputs walk the same permutations, of players or of their roles. Memory does not grow with `permutations`:
+    what stays are sums and sums of squares, taken about the gains of the first unit, so that a game without
+    interactions has error 0.
     """
     units = units_of(permutations, antithetic=antithetic, groups=groups)
     count = min(groups, units)
@@ -220,18 +215,32 @@ def walk_values(played: Game, ranks: Tensor, room: Tensor) -> Tensor:
     room     (masks, *shape of the labels), dtype of x
     returns  (n, walks, players - 1); at step s, counted from 1, the players of rank below s take part
     """
-    x, labels = played.x, played.labels
+    x = played.x
     if played.count == 1:
         return x.new_empty(len(x), len(ranks), 0)
     if len(ranks) > len(room):
         return torch.cat([walk_values(played, part, room) for part in ranks.split(len(room))], dim=1)
-    joins = ranks.float()[:, labels]  # (walks, *spatial)
-    columns = []
     steps = torch.arange(1.0, played.count, device=x.device)
-    for part in steps.split(evenly(len(steps), len(room) // len(ranks))):
-        keep = room[: len(ranks) * len(part)]
-        # 1 where the rank is below the step, written as numbers at once: bools would have to be turned into them
-        torch.lt(joins[:, None], part.view(-1, *[1] * labels.ndim), out=keep.view(len(ranks), len(part), *labels.shape))
-        values = masked_values(played, keep)
-        columns.append(values.view(len(x), len(ranks), -1))
+    parts = steps.split(evenly(len(steps), len(room) // len(ranks)))
+    columns = [step_values(played, ranks.float(), part, room).view(len(x), len(ranks), -1) for part in parts]
     return torch.cat(columns, dim=2)
+
+
+def step_values(played: Game, ranks: Tensor, steps: Tensor, room: Tensor) -> Tensor:
+    """The target's output at some steps (s,) of walks by ranks (walks, players) float. Returns (n, walks · s)."""
+    masks = len(ranks) * len(steps)
+
+    def compare(joins: Tensor, out: Tensor) -> None:
+        # 1 where the rank is below the step, written as numbers at once: bools would have to be turned into them
+        step = steps.view(-1, *[1] * (joins.ndim - 1))
+        torch.lt(joins[:, None], step, out=out.view(len(ranks), len(steps), *joins.shape[1:]))
+
+    def write(some: Game, out: Tensor) -> None:
+        entries = owners(some)  # (n, *shape)
+        compare(ranks.index_select(1, entries.flatten()).view(-1, *entries.shape), out)
+
+    if played.roles is not None:
+        return own_values(played, masks, write)
+    keep = room[:masks]
+    compare(ranks[:, played.labels], keep)
+    return masked_values(played, keep)

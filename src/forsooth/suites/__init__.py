@@ -16,6 +16,7 @@ from forsooth.suites import (
     bias_tables,
     planted,
     planted_figures,
+    suppressed,
     tables,
     xaitris,
 )
@@ -25,6 +26,7 @@ ARTEFACTS: tuple[Artefact, ...] = (
     *tables.ARTEFACTS,
     *bias_tables.ARTEFACTS,
     *bias_figures.ARTEFACTS,
+    *suppressed.ARTEFACTS,
     *bias_accurate.ARTEFACTS,
     *bias_patches.ARTEFACTS,
     *audit.ARTEFACTS,

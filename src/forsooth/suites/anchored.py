@@ -196,7 +196,7 @@ def attribute(
         made = Cell(tensors={"maps": cam.grad_cam_units(stage.whole, x, target, layer=stage.layer)[:, None]})
         made = Cell(tensors=made.tensors, facts={"status": "ok", "message": ""})
     else:
-        made = explain.attribute(method, question(stage, shown, target, seed=seed))
+        made = explain.attribute(method, question(stage, shown, target, seed=seed, samples=chosen))
     facts = {**made.facts, "drawn": stage.classes(chosen)}
     if "maps" not in made.tensors:
         return Cell(tensors={"samples": chosen}, facts=facts)
@@ -209,7 +209,7 @@ def attribute(
     return Cell(tensors=tensors, facts=facts)
 
 
-def question(stage: Stage, x: Tensor, target: Tensor, *, seed: int) -> explain.Question:
+def question(stage: Stage, x: Tensor, target: Tensor, *, seed: int, samples: Tensor | None = None) -> explain.Question:
     model = stage.model if isinstance(stage.model, nn.Module) else stage.whole
     game = {}
     if stage.game["same_game"]:
@@ -226,6 +226,7 @@ def question(stage: Stage, x: Tensor, target: Tensor, *, seed: int) -> explain.Q
         truth=torch.ones_like(x, dtype=torch.bool),
         layer=None if stage.head is not None else stage.layer,
         seed=seed,
+        samples=samples,
     )
 
 
@@ -259,8 +260,8 @@ def judge(
         place = row["sample"]
         row |= {**shared, "sample": samples[place], "noise": noise[place]}
         row["message"] = row["message"] or warned[place]
-    gaps = anchors.gaps(said.tensors["gap"], samples, players=attribution.shape[1]) if "gap" in said.tensors else []
-    return Cell(rows=(*rows, *({**shared, **row} for row in gaps)))
+    beside = {**shared, "end": "", "fraction": None, "players": attribution.shape[1]}
+    return Cell(rows=tuple(explain.with_gaps(rows, said.tensors.get("gap"), samples, **beside)))
 
 
 def untrained(panel: dict[str, Any], dataset: Dataset) -> nn.Module:

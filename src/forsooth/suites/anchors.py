@@ -3,7 +3,6 @@
 The suite `bias` and the user's door share this, so that a number means the same in both.
 """
 
-from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -83,9 +82,3 @@ def states(attribution: Tensor, square: Tensor) -> list[str]:
     ):
         status = [name if hit else before for hit, before in zip(those.tolist(), status, strict=True)]
     return status
-
-
-def gaps(values: Tensor, samples: Sequence[int], *, players: int) -> list[dict[str, Any]]:
-    """One row per sample: how far a map is from the sum that its method promises, values (n,)."""
-    about = {"metric": "gap", "status": "ok", "message": "", "end": "", "fraction": None, "players": players}
-    return [{**about, "sample": s, "value": v} for s, v in zip(samples, values.tolist(), strict=True)]
