@@ -151,7 +151,8 @@ def forward(model: nn.Module, x: Tensor, target: Tensor, mode: Intercept) -> tup
         if getattr(node, "_forward_cls", Backward) is not Backward:
             name = node._forward_cls.__name__
             raise UsageError(f"`{mode.method}` cannot see into the model's own autograd function `{name}`")
-    return leaf, output.gather(1, target.unsqueeze(1)).squeeze(1)
+    with torch.enable_grad():  # the caller may have switched it off
+        return leaf, output.gather(1, target.unsqueeze(1)).squeeze(1)
 
 
 def sample_axis(one: torch.Size, other: torch.Size, *, counts: tuple[int, int], method: str) -> int:
