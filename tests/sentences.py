@@ -70,7 +70,10 @@ FUNCTIONS = {
 
 @dataclass(frozen=True)
 class Entry:
-    """One line: where the numbers of `text` come from, or why none is needed. `kind`: sentence, why, table, row, column."""
+    """One line: where the numbers of `text` come from, or why none is needed.
+
+    kind  sentence, why, table, row or column
+    """
 
     kind: str
     text: str
@@ -171,15 +174,19 @@ def spans(text: str, document: str) -> Iterator[tuple[int, int]]:
 
 @dataclass(frozen=True)
 class Cell:
-    """One cell of a markdown table: its place in the document, and what its numbers must be."""
+    """One cell of a markdown table, its place in the document, and the lines of the list for its row and column."""
 
     span: tuple[int, int]
-    entry: Entry
+    row: Entry
+    column: Entry
+    text: str
 
-
-def combined(row: Entry, column: Entry, text: str) -> Entry:
-    rows = " and ".join(f"({query})" for query in (row.rows, column.rows) if query)
-    return Entry("cell", text, row.table or column.table, rows, row.values or column.values)
+    @property
+    def entry(self) -> Entry:
+        """What its numbers must be: under the queries of both; table and values of either."""
+        rows = " and ".join(f"({query})" for query in (self.row.rows, self.column.rows) if query)
+        table = self.row.table or self.column.table
+        return Entry("cell", self.text, table, rows, self.row.values or self.column.values)
 
 
 def cells_of(named: dict[tuple[str, str], Entry], start: int, document: str) -> Iterator[Cell]:
@@ -194,7 +201,7 @@ def cells_of(named: dict[tuple[str, str], Entry], start: int, document: str) -> 
             column = named.get(("column", label))
             if row and column and numbers_of(text):
                 begin = start + line.start()
-                yield Cell((begin + part.start(), begin + part.end()), combined(row, column, text))
+                yield Cell((begin + part.start(), begin + part.end()), row, column, text)
 
 
 def table_cells(listed: list[Entry], document: str) -> Iterator[Cell]:
@@ -228,3 +235,22 @@ def uncovered(document: str, listed: list[Entry]) -> list[str]:
                 covered[start:end] = True
     missing = [match.span() for match in RESULT.finditer(text) if not covered[slice(*match.span())].all()]
     return [f"{text[start:end]} in “{text[max(0, start - 60) : end + 40]}”" for start, end in missing]
+
+
+def misquoted(document: str, listed: list[Entry]) -> list[str]:
+    """Quotes that do not stand in the document once, reasons for what it does not hold, and unused rows and columns."""
+    text = plain(document)
+    times = {entry: len(list(spans(entry.text, text))) for entry in listed if entry.kind in ("sentence", "why")}
+    wrong = [entry for entry, count in times.items() if count == 0 or (count > 1 and entry.kind == "sentence")]
+    lines = [f"“{entry.text}” stands {times[entry]} times in the document" for entry in wrong]
+    used = {entry for cell in table_cells(listed, document) for entry in (cell.row, cell.column)}
+    unused = [entry for entry in listed if entry.kind in ("row", "column") and entry not in used]
+    return lines + [f"no cell is in the {entry.kind} “{entry.text}”" for entry in unused]
+
+
+def problems(document: str, listed: list[Entry]) -> list[str]:
+    """All that is wrong between a document and the tables."""
+    checked = [entry for entry in listed if entry.kind == "sentence"]
+    checked += [cell.entry for cell in table_cells(listed, document)]
+    wrong = [fault for entry in checked for fault in faults(entry)]
+    return misquoted(document, listed) + wrong + uncovered(document, listed)

@@ -128,6 +128,28 @@ def test_relevance_and_what_biases_keep_sum_to_the_output(net: nn.Module, settin
     assert settings.get("rule") == "zplus" or kept.abs().max() > 0.01
 
 
+def test_what_biases_keep_is_known_wherever_the_samples_lie() -> None:
+    class Laid(nn.Module):
+        def __init__(self, lay: object) -> None:
+            super().__init__()
+            self.first, self.head, self.lay = nn.Linear(2, 4), nn.Linear(4, 3), lay
+
+        def forward(self, x: Tensor) -> Tensor:
+            return self.lay(torch.relu(self.first(self.lay(x, 1))), 2)
+
+    def time_first(x: Tensor, step: int) -> Tensor:
+        return x.transpose(0, 1) if step == 1 else model.head(x.mean(0))
+
+    def merged(x: Tensor, step: int) -> Tensor:
+        return x.reshape(-1, 2) if step == 1 else model.head(x.reshape(-1, 5, 4).mean(1))
+
+    x = nets.inputs(5, 5, 2)
+    for lay in (time_first, merged):
+        model = nets.drawn(Laid(lay))
+        total = lrp(model, x, TARGET).flatten(1).sum(1) + lrp_retained(model, x, TARGET)
+        torch.testing.assert_close(total, nets.output(model, x, TARGET), rtol=1e-6, atol=1e-7)
+
+
 def test_what_a_bias_keeps_by_hand() -> None:
     # z = 2 x_0 + 3 = 7 for x_0 = 2: the bias made 3 of 7 parts, so it keeps 3 of an output of 7.
     model = nn.Linear(1, 2).double()

@@ -227,7 +227,12 @@ def test_presets_cover_the_paper():
     assert {p["setting"]["n"] for p in panels} == {10_000, 40_000}
     plan = xaitris.plan(xaitris.QUICK, Choice())
     trained = [task for task in plan.tasks if task.name.startswith("train") and task.arguments["part"] == "training"]
-    assert len(trained) == 18
+    assert len(trained) == 36
+
+
+@pytest.mark.parametrize("preset", xaitris.SUITE.presets)
+def test_no_preset_prints_a_board_of_one_training(preset):
+    assert xaitris.SUITE.presets[preset].trainings >= 2
 
 
 def small(tmp_path, **words) -> tuple[pd.DataFrame, list[str]]:

@@ -47,7 +47,7 @@ def permutation_feature_importance(
         # 0 where the entry is the player's, as a clamped difference: comparisons give bools, which are slow
         keep = (labels - part.view(-1, *[1] * labels.ndim)).abs_().clamp_(max=1).to(x.dtype)
         for donor in gone:
-            drop[:, part] += before - masked_values(played, keep[:, None], baseline=donor)  # (n, players)
+            drop[:, part] += before - masked_values(played, keep, baseline=donor)  # (n, players)
     return played.map(drop / repeats)
 
 

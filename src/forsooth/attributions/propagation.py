@@ -107,7 +107,7 @@ class Kept:
     """Gathers for each sample the relevance that biases, ε and empty sums keep on the way back.
 
     shapes  of the outputs of all layers, in the order in which they run
-    axes    of the samples in them; none: only `shapes` is asked for
+    axes    of the samples in them; none: there is one sample
     """
 
     def __init__(self, axes: Sequence[int] = ()) -> None:
@@ -117,8 +117,8 @@ class Kept:
 
     def add(self, number: int, kept: Tensor) -> None:
         """kept  shaped like the outputs of the layer with that number"""
-        if self.axes:
-            self.total = self.total + kept.movedim(self.axes[number], 0).flatten(1).double().sum(1)
+        rows = kept.movedim(self.axes[number], 0).flatten(1) if self.axes else kept.reshape(1, -1)
+        self.total = self.total + rows.double().sum(1)
 
 
 def start(method: str, score: Tensor) -> Tensor:
@@ -138,12 +138,7 @@ def propagated(model: nn.Module, x: Tensor, target: Tensor, *, method: str, rule
 
 def retained(model: nn.Module, x: Tensor, target: Tensor, *, method: str, rules: Rules) -> Tensor:
     """The rest (n,) of the outputs (n,): relevance that biases, ε and empty sums keep, so that no input gets it."""
-    probes = [Kept(), Kept()]
-    for n, probe in enumerate(probes, start=1):
-        mode = Intercept(method, relevance_rules(method, rules, probe))
-        forward(model, x[:1].expand(n, *x.shape[1:]), target[:1].expand(n), mode)
-    shapes = zip(probes[0].shapes, probes[1].shapes, strict=True)
-    axes = [sample_axis(one, two, counts=(1, 2), method=method) for one, two in shapes]
+    axes = sample_axes(model, x, target, method=method, rules=rules)
 
     def part(x: Tensor, target: Tensor) -> Tensor:
         kept = Kept(axes)
@@ -151,7 +146,20 @@ def retained(model: nn.Module, x: Tensor, target: Tensor, *, method: str, rules:
         torch.autograd.grad(score, leaf, start(method, score))
         return (score.detach() - start(method, score)).double() + kept.total
 
-    return over(part, x, target, size=rows_at_once(x))
+    return over(part, x, target, size=rows_at_once(x) if axes else 1)
+
+
+def sample_axes(model: nn.Module, x: Tensor, target: Tensor, *, method: str, rules: Rules) -> list[int]:
+    """The axis of the samples in the outputs of all layers, told by one row and by two; none where one has none."""
+    probes = [Kept(), Kept()]
+    for n, probe in enumerate(probes, start=1):
+        mode = Intercept(method, relevance_rules(method, rules, probe))
+        forward(model, x[:1].expand(n, *x.shape[1:]), target[:1].expand(n), mode)
+    shapes = zip(probes[0].shapes, probes[1].shapes, strict=True)
+    try:
+        return [sample_axis(one, two, counts=(1, 2), method=method) for one, two in shapes]
+    except UsageError:  # rows and samples share an axis: each sample is then asked alone
+        return []
 
 
 def lrp_rules(

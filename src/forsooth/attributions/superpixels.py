@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from forsooth.attributions.surrogates import ridge
+from forsooth.games.draws import one_for_each
 from forsooth.games.players import superpixels
 from forsooth.games.values import Model, game, rows_at_once, values_of
 from forsooth.records import Method, UsageError
@@ -45,6 +46,7 @@ def lime_superpixels(
         raise UsageError(f"`samples` must be at least 2 and `width` above 0, got {samples} and {width}")
     if hide not in ("mean", "black"):
         raise UsageError(f"`hide` must be mean or black, got {hide!r}")
+    one_for_each(generators, x)
     images = x.detach().cpu()
     segments = [superpixels(image) for image in images]  # each (h, w)
     result, chunk = torch.empty_like(x), min(samples, rows_at_once(x))

@@ -235,8 +235,12 @@ def heading(seen: Tensor, path: Path) -> tuple[Tensor, Tensor, Tensor]:
     columns = seen.T[slots] - path.centre.gather(1, slots)[:, :, None]  # (n, k, m)
     columns = columns * (path.root[:, None] * inside[:, :, None])
     gram = columns @ columns.mT
-    gram.diagonal(dim1=1, dim2=2).add_(torch.where(inside, 1e-12, 1.0))
-    pace = torch.cholesky_solve(sign[:, :, None], torch.linalg.cholesky(gram))  # (n, k, 1)
+    ridge = torch.diag_embed(torch.where(inside, 1e-12, 1.0))
+    factor = torch.linalg.cholesky(gram + ridge)
+    pace = torch.zeros_like(sign[:, :, None])  # (n, k, 1)
+    # Refined, since the ridge is felt where columns nearly depend on each other, and then a player joins who must not.
+    for _ in range(3):
+        pace = pace + torch.cholesky_solve(sign[:, :, None] - gram @ pace, factor)
     return slots, pace[:, :, 0], (columns * pace).sum(dim=1)
 
 

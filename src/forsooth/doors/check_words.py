@@ -9,8 +9,7 @@ import torch
 from torch import Tensor
 
 from forsooth.doors.words import joined
-from forsooth.records import Method
-from forsooth.scores.promises import TOLERANCE
+from forsooth.records import TOLERANCE, Method
 
 CLOSE = 1e-5  # of the largest value of a map: so far may an input alone be from the same one in a batch
 ROUNDING = 1e-3  # so far single precision can drive them apart where a method takes differences or quotients

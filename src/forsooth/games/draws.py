@@ -15,11 +15,16 @@ def each(draw: Callable[[torch.Generator], Tensor], generators: Sequence[torch.G
 
     All draws of an input are made in one call, so that nothing hangs on how a batch is cut.
     """
-    if len(generators) != len(x):
-        raise UsageError(f"`generators` must be one for each of {len(x)} inputs, got {len(generators)}")
+    one_for_each(generators, x)
     if not len(x):
         return draw(torch.Generator())[None][:0]
     return torch.stack([draw(one) for one in generators])
+
+
+def one_for_each(generators: Sequence[torch.Generator], x: Tensor) -> None:
+    """An error unless there are as many generators as inputs in x (n, *shape)."""
+    if len(generators) != len(x):
+        raise UsageError(f"`generators` must be one for each of {len(x)} inputs, got {len(generators)}")
 
 
 def shuffled(played: Game, generators: Sequence[torch.Generator] | None) -> Game:

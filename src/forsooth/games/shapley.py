@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from forsooth.games.values import Game, by_entry, ends, evenly, masked_values, part_of, refuse, values_of
+from forsooth.games.values import Game, ends, evenly, masked_values, own_values, owners, part_of, refuse, values_of
 from forsooth.records import UsageError
 
 MOST_PLAYERS = 20  # of an exact game: a million coalitions
@@ -176,7 +176,7 @@ def walks(
     n, count, ways = len(played.x), played.count, 1 + antithetic
     first, last = both or ends(played)  # (n,)
     at_once = max(1, played.masks_at_once() // max(1, count - 1) // ways)
-    room = room_for_masks(played)
+    room = played.x.new_empty(played.masks_at_once(), *played.labels.shape)  # for masks, made once as that of inputs
     for block in orders(count, units, generator, played.x.device):
         total = torch.zeros((), dtype=torch.float64, device=played.x.device)
         for part in block.split(evenly(len(block), at_once)):
@@ -191,16 +191,6 @@ def walks(
             ranks = there_and_back(block) if antithetic else block
             parts = [walk_values(played, part, room).isfinite() for part in ranks.split(at_once)]
             refuse(sum(int((~part).sum()) for part in parts), sum(part.numel() for part in parts))
-
-
-def room_for_masks(played: Game) -> Tensor:
-    """Memory for the masks of a step, made once as that of inputs: (masks, inputs, *shape of the labels).
-
-    Inputs with players in the same roles share a mask; others have one each, as many as one forward takes.
-    """
-    masks = played.masks_at_once()
-    inputs = 1 if played.roles is None else evenly(len(played.x), len(played.room) // masks)
-    return played.x.new_empty(masks, inputs, *played.labels.shape)
 
 
 def there_and_back(ranks: Tensor) -> Tensor:
@@ -222,25 +212,35 @@ def walk_values(played: Game, ranks: Tensor, room: Tensor) -> Tensor:
     """The target's output at the inner steps of walks in which the players join by rank.
 
     ranks    (walks, players) int64, each row a permutation of 0 … players - 1
-    room     from `room_for_masks`
+    room     (masks, *shape of the labels), dtype of x
     returns  (n, walks, players - 1); at step s, counted from 1, the players of rank below s take part
     """
-    x, at_once = played.x, room.shape[1]
+    x = played.x
     if played.count == 1:
         return x.new_empty(len(x), len(ranks), 0)
     if len(ranks) > len(room):
         return torch.cat([walk_values(played, part, room) for part in ranks.split(len(room))], dim=1)
-    if played.roles is not None and len(x) > at_once:
-        parts = [part_of(played, start, start + at_once) for start in range(0, len(x), at_once)]
-        return torch.cat([walk_values(part, ranks, room) for part in parts])
-    joins = by_entry(played, ranks.float())[:, None]  # (walks, 1, n or 1, *spatial)
-    columns = []
     steps = torch.arange(1.0, played.count, device=x.device)
-    for part in steps.split(evenly(len(steps), len(room) // len(ranks))):
-        keep = room[: len(ranks) * len(part), : joins.shape[2]]
-        by_walk = keep.view(len(ranks), len(part), *keep.shape[1:])
-        # 1 where the rank is below the step, written as numbers at once: bools would have to be turned into them
-        torch.lt(joins, part.view(-1, *[1] * (joins.ndim - 2)), out=by_walk)
-        values = masked_values(played, keep)
-        columns.append(values.view(len(x), len(ranks), -1))
+    parts = steps.split(evenly(len(steps), len(room) // len(ranks)))
+    columns = [step_values(played, ranks.float(), part, room).view(len(x), len(ranks), -1) for part in parts]
     return torch.cat(columns, dim=2)
+
+
+def step_values(played: Game, ranks: Tensor, steps: Tensor, room: Tensor) -> Tensor:
+    """The target's output at some steps (s,) of walks by ranks (walks, players) float. Returns (n, walks · s)."""
+    masks = len(ranks) * len(steps)
+
+    def compare(joins: Tensor, out: Tensor) -> None:
+        # 1 where the rank is below the step, written as numbers at once: bools would have to be turned into them
+        step = steps.view(-1, *[1] * (joins.ndim - 1))
+        torch.lt(joins[:, None], step, out=out.view(len(ranks), len(steps), *joins.shape[1:]))
+
+    def write(some: Game, out: Tensor) -> None:
+        entries = owners(some)  # (n, *shape)
+        compare(ranks.index_select(1, entries.flatten()).view(-1, *entries.shape), out)
+
+    if played.roles is not None:
+        return own_values(played, masks, write)
+    keep = room[:masks]
+    compare(ranks[:, played.labels], keep)
+    return masked_values(played, keep)

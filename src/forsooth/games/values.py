@@ -122,55 +122,72 @@ def values_of(played: Game, masks: Tensor) -> Tensor:
 
 def played_values(played: Game, masks: Tensor) -> Tensor:
     """The values of few masks (m, players) of the dtype of x. Returns (n, m)."""
-    if played.roles is None or not len(played.x):
-        return masked_values(played, by_entry(played, masks))
-
-    def of(places: Tensor) -> Tensor:
-        some = part_of(played, int(places[0]), int(places[-1]) + 1)
-        return masked_values(some, by_entry(some, masks))  # as many masks as one forward has rows, so they stay few
-
-    return over(of, torch.arange(len(played.x)), size=evenly(len(played.x), len(played.room) // len(masks)))
-
-
-def by_entry(played: Game, values: Tensor) -> Tensor:
-    """What belongs to players, or to their roles, laid out over the entries of the inputs.
-
-    values   (m, players)
-    returns  (m, n, *broadcastable to shape), with 1 for n where all inputs have the same players
-    """
     if played.roles is None:
-        return values[:, played.labels[None]]
-    owners = played.roles[:, played.labels]  # (n, *broadcastable to shape)
-    # several times as fast as to index with a matrix
-    return values.index_select(1, owners.flatten()).view(len(values), *owners.shape)
+        return masked_values(played, masks[:, played.labels])
+
+    def write(some: Game, out: Tensor) -> None:
+        torch.index_select(masks, 1, owners(some).flatten(), out=out.view(len(masks), -1))
+
+    return own_values(played, len(masks), write)
+
+
+def owners(played: Game) -> Tensor:
+    """The role of whom every entry of every input belongs to, (n, *shape) int64."""
+    assert played.roles is not None
+    return played.roles[:, played.labels.expand(played.x.shape[1:])]
 
 
 def masked_values(played: Game, keep: Tensor, *, baseline: Tensor | None = None) -> Tensor:
     """The target's output when every input is hidden by every mask; the caller chunks the masks.
 
-    keep      (m, n or 1, *broadcastable to shape) of the dtype of x, 1 where an entry stays and 0 where it is hidden;
+    keep      (m, *broadcastable to shape) of the dtype of x, 1 where an entry stays and 0 where it is hidden;
               m is at most the rows of `room`
     baseline  (n, *shape), other values for the hidden entries; None: those of the game
     returns   (n, m)
     """
 
-    def forward(keep: Tensor, stands: Tensor, x: Tensor, target: Tensor) -> Tensor:
-        masks, n = len(keep), len(x)
-        hidden = played.room[: masks * n]
+    def forward(keep: Tensor, x: Tensor, target: Tensor, stands: Tensor) -> Tensor:
+        hidden = played.room[: len(keep) * len(x)].view(len(keep), *x.shape)
         # lerp is exact for weights 0 and 1, and several times as fast as torch.where
-        torch.lerp(stands[None], x[None], keep, out=hidden.view(masks, n, *x.shape[1:]))
-        outputs = class_outputs(played.model, hidden, played.classes).view(masks, n, -1)
-        return outputs.gather(2, target[None, :, None].expand(masks, n, 1))[..., 0]
+        torch.lerp(stands[None], x[None], keep[:, None], out=hidden)
+        return outputs_of(played, hidden, target)
 
-    def all_masks(x: Tensor, target: Tensor, stands: Tensor, keep: Tensor) -> Tensor:
-        masks = keep.transpose(0, 1)  # (m, n, …)
-        return over(lambda k: forward(k, stands, x, target), masks, size=len(masks)).T  # (n, m)
+    def all_masks(x: Tensor, target: Tensor, stands: Tensor) -> Tensor:
+        return over(lambda k: forward(k, x, target, stands), keep, size=len(keep)).T  # (n, m)
 
     stands = (played.baseline if baseline is None else baseline).expand_as(played.x)
-    own = keep.expand(-1, len(played.x), *keep.shape[2:]).transpose(0, 1)  # (n, m, …)
     with torch.no_grad():
         size = evenly(len(played.x), len(played.room) // len(keep))
-        return over(all_masks, played.x, played.target, stands, own, size=size)
+        return over(all_masks, played.x, played.target, stands, size=size)
+
+
+def own_values(played: Game, masks: int, write: Callable[[Game, Tensor], None]) -> Tensor:
+    """The target's output when every input is hidden by masks of its own.
+
+    masks    for each input, at most the rows of `room`
+    write    puts the masks of some of the games into a tensor (masks, n, *shape): 1 where an entry stays, else 0
+    returns  (n, masks)
+    """
+
+    def forward(places: Tensor, x: Tensor, target: Tensor, stands: Tensor) -> Tensor:
+        some = part_of(played, int(places[0]), int(places[-1]) + 1)
+        hidden = played.room[: masks * len(x)].view(masks, *x.shape)
+        write(some, hidden)
+        torch.lerp(stands[None], x[None], hidden, out=hidden)  # in place: other memory would not be in the cache
+        return outputs_of(played, hidden, target).T
+
+    if not len(played.x):
+        return played.x.new_empty(0, masks)
+    places, stands = torch.arange(len(played.x)), played.baseline.expand_as(played.x)
+    with torch.no_grad():
+        size = evenly(len(played.x), len(played.room) // masks)
+        return over(forward, places, played.x, played.target, stands, size=size)
+
+
+def outputs_of(played: Game, hidden: Tensor, target: Tensor) -> Tensor:
+    """The output of each target (n,) for hidden inputs (m, n, *shape). Returns (m, n)."""
+    outputs = class_outputs(played.model, hidden.flatten(0, 1), played.classes).view(*hidden.shape[:2], -1)
+    return outputs.gather(2, target[None, :, None].expand(*hidden.shape[:2], 1))[..., 0]
 
 
 def class_outputs(model: Model, x: Tensor, classes: int) -> Tensor:

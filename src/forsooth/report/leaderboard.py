@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from forsooth.report.aggregate import Results, choose, levels
 from forsooth.report.bootstrap import Floats, exceeds, interval, letters, ranks
 from forsooth.report.medians import Medians, medians, where
-from forsooth.report.promises import gap_table
+from forsooth.report.promises import NO_GAPS, gap_table
 
 COLUMNS = (
     *("method", "score", "low", "high", "q1", "median", "q3", "rank", "rank_low", "rank_high", "group"),
@@ -50,7 +50,7 @@ def leaderboard(results: Results, metric: str, by: str | None = None) -> pd.Data
     return joined[[by, *(column for column in joined if column != by)]]
 
 
-def board(table: Medians, *, gaps: pd.DataFrame) -> pd.DataFrame:
+def board(table: Medians, *, gaps: pd.DataFrame = NO_GAPS) -> pd.DataFrame:
     """The leaderboard over all panels of `table`; gaps as from `gap_table`."""
     part = np.isfinite(table.value)
     complete = np.asarray(part.all(axis=0))

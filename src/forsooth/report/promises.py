@@ -4,8 +4,9 @@ from collections.abc import Mapping
 
 import pandas as pd
 
-from forsooth.scores.promises import TOLERANCE
+from forsooth.records import TOLERANCE
 
+NO_GAPS = pd.DataFrame({"gap": [], "broken": []}, dtype=float)
 NAMED = 0.05  # share of broken promises from which a method is named
 
 

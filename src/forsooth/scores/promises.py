@@ -5,9 +5,6 @@ from torch import Tensor
 
 from forsooth.records import Metric, UsageError
 
-# Above this gap a promise counts as broken. Exact methods stay below 0.001 in single precision; a path of fifty steps
-# across kinks stays below 0.05, and a method that follows other rules than its own misses by far more.
-TOLERANCE = 0.05
 FLOOR = 1e-3  # of the sum of absolute values, below which a promised total counts as zero
 
 

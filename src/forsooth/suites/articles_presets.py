@@ -92,7 +92,13 @@ QUICK = Settings(
     gate_reinforce=0.9,
 )
 DEMO = replace(
-    QUICK, kinds=("Article", "CN"), models=(ATTENTION, RELAXED), rates_article=(), rates_halves=(), samples=15
+    QUICK,
+    kinds=("Article", "CN"),
+    models=(ATTENTION, RELAXED),
+    methods=tuple(name for name in QUICK.methods if name != "kernel_shap"),  # the dearest; shapley_sampling is its like
+    rates_article=(),
+    rates_halves=(),
+    samples=6,
 )
 
 

@@ -80,7 +80,7 @@ QUICK = Settings(
     trainings=2,
     same_game=True,
 )
-DEMO = dataclasses.replace(QUICK, permutations=100, samples=8)
+DEMO = dataclasses.replace(QUICK, permutations=60, samples=8)
 PAPER = Settings()
 
 

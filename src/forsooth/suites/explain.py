@@ -11,8 +11,8 @@ from torch import Tensor, nn
 
 from forsooth import chunks, plugins, seeds
 from forsooth.attributions import METHODS
-from forsooth.records import BROKEN, Cell, Method, Metric, UsageError
-from forsooth.scores.promises import TOLERANCE, completeness_gap
+from forsooth.records import BROKEN, TOLERANCE, Cell, Method, Metric, UsageError
+from forsooth.scores.promises import completeness_gap
 
 VALUES_AT_ONCE = 2**20  # input values handed to a method at once: 256 images of 64×64
 
@@ -34,7 +34,7 @@ class Question:
     truth: Tensor
     layer: str | None
     seed: int
-    game: Mapping[str, Tensor] = field(default_factory=dict)
+    game: Mapping[str, Any] = field(default_factory=dict)
     samples: Tensor | None = None
 
 
@@ -70,7 +70,7 @@ def misshapen(maps: Any, x: Tensor) -> str:
     return f"the map must be a torch tensor with the shape of x {shape}, got {type(maps).__name__}"
 
 
-def alike(method: Method, game: Mapping[str, Tensor]) -> Method:
+def alike(method: Method, game: Mapping[str, Any]) -> Method:
     """The method, given those keywords of a game that it takes and that its settings leave open."""
     takes = set(inspect.signature(method.function).parameters) - set(method.settings)
     return replace(method, settings={**method.settings, **{name: game[name] for name in game if name in takes}})

@@ -12,9 +12,10 @@ from torch import Tensor
 
 from forsooth import seeds
 from forsooth.attributions import METHODS
+from forsooth.counted import counted
 from forsooth.engine import make_task
 from forsooth.names import find
-from forsooth.records import SCORED, Cell, Choice, Method, Plan, Task
+from forsooth.records import Cell, Choice, Method, Plan, Task
 from forsooth.scores import METRICS
 from forsooth.settings import changed
 from forsooth.store import Store
@@ -174,19 +175,19 @@ def _line(group: pd.DataFrame) -> dict[str, Any]:
     """The numbers of one estimator with one number of masks."""
     if group["metric"].eq("").any():
         return {"status": group["message"].iloc[0]}
-    value = group["value"].fillna(0.0)  # who says nothing earns nothing
-    by_draw = value.groupby([group["metric"], group["draw"]]).median()
-    ima = by_draw["ima"]
-    own = group[group["metric"].eq("own right")]["value"]
-    empty = ~group[group["metric"].eq("ima")]["status"].isin(SCORED)
+    metrics = [find(name, METRICS, argument="metrics") for name in SCORES]
+    scores = {metric.name: counted(group[group["metric"].eq(metric.name)], metric) for metric in metrics}
+    by_draw = {name: rows.groupby("draw")["value"].median() for name, rows in scores.items()}
+    pixel_counts = group[group["metric"].eq("nonzero")]["value"]
+    shares = group[group["metric"].eq("own right")]["value"]
     return {
-        "ima": ima.median(),
-        "ima_low": ima.min(),
-        "ima_high": ima.max(),
+        "ima": by_draw["ima"].median(),
+        "ima_low": by_draw["ima"].min(),
+        "ima_high": by_draw["ima"].max(),
         "precision": by_draw["precision"].median(),
-        "zero": empty.mean(),
-        "nonzero": group[group["metric"].eq("nonzero")]["value"].mean(),
-        "own_right": own.mean(),
+        "zero": scores["ima"]["failed"].mean(),
+        "nonzero": pixel_counts.mean(),
+        "own_right": shares.mean(),
         "status": "ok",
     }
 

@@ -2,6 +2,7 @@
 
 import functools
 import json
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -117,6 +118,7 @@ def attribute(
     code: str,
     samples: int | None,
     output: str,
+    softmax: str,
     seed: int,
     sampling_seed: int,
     device: str,
@@ -124,7 +126,9 @@ def attribute(
     """The maps of one method for one network (index -1: a method that ignores it) over the test images all get right.
 
     `version` and `code` are here to change the key when the method changes. `sampling_seed` is one for the whole run:
-    every method and network of a panel explains the same images with the same references.
+    every method and network of a panel explains the same images with the same references. `softmax` is "rule" (each
+    method's own, or it refuses) or "gradient": DeepLIFT and LRP pass a softmax by the plain gradient, as the published
+    maps did.
     """
     dataset = data(panel)
     if index >= 0 and not trained[index].facts["passed"]:
@@ -134,6 +138,8 @@ def attribute(
         return Cell(facts={"status": "no sample", "message": "no test image is predicted correctly by every network"})
     network = trained[index] if index >= 0 else None
     asked = question(network, panel, chosen, output=output, seed=seed, sampling_seed=sampling_seed, device=device)
+    if softmax == "gradient":
+        asked = replace(asked, game={"softmax": softmax})
     cell = explain.attribute(method, asked)
     return Cell(tensors={**cell.tensors, "samples": chosen}, facts=cell.facts)
 
