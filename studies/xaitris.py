@@ -124,9 +124,9 @@ def write_readme(readme: Path) -> None:
     if shown is None:
         raise SystemExit(f"{readme} must hold a block of Python and below it what it prints, found none")
     with tempfile.TemporaryDirectory() as folder:
-        done = subprocess.run(
-            [sys.executable, "-c", shown["code"]], cwd=folder, capture_output=True, text=True, check=True
-        )
+        done = subprocess.run([sys.executable, "-c", shown["code"]], cwd=folder, stdout=subprocess.PIPE, text=True)
+    if done.returncode:
+        raise SystemExit(f"the Python of {readme} fails, see above; nothing was changed")
     readme.write_text(text[: shown.start("printed")] + done.stdout + text[shown.end("printed") :])
 
 
