@@ -31,10 +31,17 @@ def test_gradients_are_the_weights_and_patterns_the_signal(table):
     assert pattern["our_signal"] == pytest.approx(0.36, abs=0.04) and pattern["our_suppressor"] < 0.03
 
 
+@pytest.mark.parametrize("method", ["gradient_shap", "gradient_shap_200", "pfi", "integrated_gradients_smooth"])
+def test_draws_err_as_much_as_independent_draws_for_every_input_do(table, method):
+    assert 0.75 < table.loc[method, "times_error"] < 1.25  # 80 values: a standard error of 8 %
+
+
 def a_case() -> Case:
     x = torch.tensor([[2.0, 0.5], [-1.0, 0.25]], dtype=torch.float64)
     v = torch.tensor([W, (-W[0], -W[1])], dtype=torch.float64)
-    return Case(x, v, torch.tensor([[2.0, 0.4], [0.4, 0.25]], dtype=torch.float64))
+    covariance = torch.tensor([[2.0, 0.4], [0.4, 0.25]], dtype=torch.float64)
+    background = torch.tensor([[1.0, 0.0], [0.0, 0.5]], dtype=torch.float64)
+    return Case(x, v, covariance, background, baseline=background[:1])
 
 
 def test_closed_forms_worked_out_by_hand():
@@ -44,6 +51,8 @@ def test_closed_forms_worked_out_by_hand():
     expected = {
         "gradient": [[*W], [-W[0], -W[1]]],
         "gradient_x_input": products,
+        "deep_shap": [[1.5 / 0.36, -0.4 / 0.36], [1.5 / 0.36, 0.0]],
+        "shapley": [[1 / 0.36, -0.8 / 0.36], [2 / 0.36, 0.4 / 0.36]],
         "lrp_epsilon_1": [[p * f[k] / (f[k] + 1) for p in products[k]] for k in range(2)],
         "deep_taylor": [[f[0], 0.0], products[1]],
         "pattern_net": [[0.36, 0.0], [-0.36, 0.0]],

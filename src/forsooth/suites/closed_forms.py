@@ -2,7 +2,7 @@
 
 The data are those of `datasets.suppressor`: x = a z + noise with a = (1, 0), z = ±1 and noise of covariance Σ. The
 network is the best possible one, logits (-w·x, w·x) with w = Σ⁻¹ a. Its output for the class of z is f = v·x with
-v = z w; hidden features are zero, and zero is the mean of x, so references drawn from the data are zero but for chance.
+v = z w; hidden features are zero. References b that are drawn from the data have the mean zero but for chance.
 
 Gradients are v everywhere. Whatever hands out differences of an additive function along v gives v_j (x_j - b_j), where
 b is the reference: Shapley values, occlusion, integrated gradients, DeepLIFT, LRP without bias (Wilming et al. 2023).
@@ -28,11 +28,20 @@ MASKS = 1000  # of LIME with few players
 
 @dataclass(frozen=True)
 class Case:
-    """The explained inputs x (n, 2), the rows of the network that explain them v (n, 2), and the covariance C of x."""
+    """The explained inputs and what closed forms are made of.
+
+    x            (n, 2)
+    v            (n, 2), the rows of the network for the classes of x
+    covariance   (2, 2), C of all inputs
+    background   (k, 2), the references that methods are given
+    baseline     (m, 2), those whose mean stands for an absent player in the games
+    """
 
     x: Tensor
     v: Tensor
     covariance: Tensor
+    background: Tensor
+    baseline: Tensor
 
     @property
     def products(self) -> Tensor:
@@ -62,10 +71,14 @@ class Form:
     error: Formula = lambda case: torch.zeros_like(case.x)
 
 
-def references(draws: int | None, known: int = anchored.BACKGROUND) -> Formula:
-    """Error of v_j (x_j - b_j) where b is the mean of `draws` of `known` references (None: of all of them)."""
-    variance = 1 / known + (0 if draws is None else 1 / draws)
-    return lambda case: case.v.abs() * (case.covariance.diagonal() * variance).sqrt()
+def less_mean(of: str) -> Formula:
+    """v_j (x_j - b_j) where b is the mean of the references called `of`"""
+    return lambda case: case.v * (case.x - getattr(case, of).mean(0))
+
+
+def references_error(draws: int) -> Formula:
+    """Of the mean of `draws` of the background."""
+    return lambda case: case.v.abs() * case.background.std(0) / math.sqrt(draws)
 
 
 def deep_taylor(case: Case) -> Tensor:
@@ -99,7 +112,7 @@ def lime(case: Case) -> Tensor:
 
 
 def lime_error(case: Case) -> Tensor:
-    """The number of masks of a kind varies by 1 / √(pairs of masks), and what the ridge takes away with it."""
+    """At most: the number of masks of a kind varies by 1 / √(pairs of masks), and what the ridge takes away with it."""
     taken = 1 - min(ridge_shrinkage())
     return taken / math.sqrt(MASKS / 2) * case.products.abs().sum(1, keepdim=True).expand_as(case.x)
 
@@ -126,8 +139,8 @@ MODULUS = Form("|v|", lambda case: case.v.abs())
 PRODUCT = Form("v x", lambda case: case.products)
 
 
-def less_references(draws: int | None, known: int = anchored.BACKGROUND) -> Form:
-    return Form("v (x - b), b of mean 0", lambda case: case.products, references(draws, known))
+def drawn_references(draws: int) -> Form:
+    return Form("v (x - b), b drawn", less_mean("background"), references_error(draws))
 
 
 FORMS = {
@@ -136,11 +149,11 @@ FORMS = {
     "smooth_grad_squared": Form("v²", lambda case: case.v**2),
     **dict.fromkeys(("gradient_x_input", "integrated_gradients", "lrp", "deep_lift", "occlusion"), PRODUCT),
     **dict.fromkeys(("gradient_shap_5", "shapley_sampling", "kernel_shap", "kernel_shap_25"), PRODUCT),
-    "deep_shap": less_references(None),
-    "gradient_shap": less_references(50),
-    "gradient_shap_200": less_references(200),
-    "pfi": less_references(10),
-    "shapley": less_references(None, anchored.REFERENCES),
+    "deep_shap": Form("v (x - b), b the mean", less_mean("background")),
+    "shapley": Form("v (x - b), b the mean", less_mean("baseline")),
+    "gradient_shap": drawn_references(50),
+    "gradient_shap_200": drawn_references(200),
+    "pfi": drawn_references(10),
     "lrp_epsilon_1": Form(
         "v x |f| / (|f| + 1)", lambda case: case.products * case.output.abs() / (case.output.abs() + 1)
     ),

@@ -85,7 +85,15 @@ def case_of(rows: Tensor, panel: dict[str, Any]) -> Case:
     weight = torch.tensor(dataset.facts["weight"], dtype=torch.float64)
     noise = torch.tensor(dataset.facts["covariance"], dtype=torch.float64)
     between = torch.tensor([[1.0, 0.0], [0.0, 0.0]], dtype=torch.float64)  # what the classes add to the covariance
-    return Case(x=dataset.x[rows].double(), v=sign * weight, covariance=noise + between)
+    known = anchored.drawn(panel, dataset, "train", anchored.REFERENCES, role="baseline")
+    baseline = dataset.x[known].double()
+    return Case(
+        x=dataset.x[rows].double(),
+        v=sign * weight,
+        covariance=noise + between,
+        background=baseline[: anchored.BACKGROUND],
+        baseline=baseline,
+    )
 
 
 def row_of(name: str, values: Tensor, case: Case) -> dict[str, Any]:
@@ -94,7 +102,7 @@ def row_of(name: str, values: Tensor, case: Case) -> dict[str, Any]:
     expected = form.value(case)
     difference = (values - expected).abs()
     error = form.error(case).expand_as(difference)
-    worst = int((difference - ERRORS * error).argmax())
+    worst = int((difference / (TOLERANCE + ERRORS * error)).argmax())
     return {
         "method": name,
         "closed_form": form.words,
@@ -102,21 +110,25 @@ def row_of(name: str, values: Tensor, case: Case) -> dict[str, Any]:
         "our_signal": round(values[0, 0].item(), 4),
         "suppressor": round(expected[0, 1].item(), 4),
         "our_suppressor": round(values[0, 1].item(), 4),
+        "largest_suppressor": round(expected[:, 1].abs().max().item(), 4),
         "difference": float(f"{difference.flatten()[worst].item():.2g}"),
         "standard_error": float(f"{error.flatten()[worst].item():.2g}"),
+        "times_error": float(f"{(difference / error).square().mean().sqrt().item():.2f}") if error.all() else None,
         "agrees": bool((difference <= TOLERANCE + ERRORS * error).all()),
     }
 
 
 def words_of(found: pd.DataFrame) -> str:
     agreed = int(found["agrees"].sum())
-    clean = found[found["suppressor"].abs() < TOLERANCE]["method"]
+    clean = found[found["largest_suppressor"] < TOLERANCE]["method"]
     lost = ", ".join(found[~found["agrees"]]["method"])
     return (
         f"{agreed} of {len(found)} methods say what they must of the best linear model with a suppressor, to "
         f"{TOLERANCE:g} or {ERRORS:g} standard errors of their draws{'' if not lost else f'; not so {lost}'}. The "
         f"suppressor is independent of the label; only {' and '.join(clean)} give it nothing. Values are those of the "
-        "first explained input; differences are those, over all inputs, that chance excuses least.\n"
+        "first explained input; `largest_suppressor`, the difference that chance excuses least and `times_error` are over "
+        "all inputs. The last is the root mean square of differences in standard errors: 1 where draws are what they "
+        "should be.\n"
     )
 
 
