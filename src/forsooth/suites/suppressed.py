@@ -126,8 +126,8 @@ def words_of(found: pd.DataFrame) -> str:
         f"{agreed} of {len(found)} methods say what they must of the best linear model with a suppressor, to "
         f"{TOLERANCE:g} or {ERRORS:g} standard errors of their draws{'' if not lost else f'; not so {lost}'}. The "
         f"suppressor is independent of the label; only {' and '.join(clean)} give it nothing. Values are those of the "
-        "first explained input; `largest_suppressor`, the difference that chance excuses least and `times_error` are over "
-        "all inputs. The last is the root mean square of differences in standard errors: 1 where draws are what they "
+        "first explained input; `largest_suppressor`, the difference that chance excuses least and `times_error` are "
+        "over all inputs. The last is the root mean square of differences in standard errors: 1 where draws are what they "
         "should be.\n"
     )
 
