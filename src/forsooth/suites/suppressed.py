@@ -102,6 +102,7 @@ def row_of(name: str, values: Tensor, case: Case) -> dict[str, Any]:
     expected = form.value(case)
     difference = (values - expected).abs()
     error = form.error(case).expand_as(difference)
+    in_errors = difference / error
     worst = int((difference / (TOLERANCE + ERRORS * error)).argmax())
     return {
         "method": name,
@@ -113,7 +114,7 @@ def row_of(name: str, values: Tensor, case: Case) -> dict[str, Any]:
         "largest_suppressor": round(expected[:, 1].abs().max().item(), 4),
         "difference": float(f"{difference.flatten()[worst].item():.2g}"),
         "standard_error": float(f"{error.flatten()[worst].item():.2g}"),
-        "times_error": float(f"{(difference / error).square().mean().sqrt().item():.2f}") if error.all() else None,
+        "times_error": round(in_errors.square().mean().sqrt().item(), 2) if error.all() else None,
         "agrees": bool((difference <= TOLERANCE + ERRORS * error).all()),
     }
 
@@ -122,13 +123,13 @@ def words_of(found: pd.DataFrame) -> str:
     agreed = int(found["agrees"].sum())
     clean = found[found["largest_suppressor"] < TOLERANCE]["method"]
     lost = ", ".join(found[~found["agrees"]]["method"])
+    but = f"; not so {lost}" if lost else ""
     return (
         f"{agreed} of {len(found)} methods say what they must of the best linear model with a suppressor, to "
-        f"{TOLERANCE:g} or {ERRORS:g} standard errors of their draws{'' if not lost else f'; not so {lost}'}. The "
-        f"suppressor is independent of the label; only {' and '.join(clean)} give it nothing. Values are those of the "
-        "first explained input; `largest_suppressor`, the difference that chance excuses least and `times_error` are "
-        "over all inputs. The last is the root mean square of differences in standard errors: 1 where draws are what they "
-        "should be.\n"
+        f"{TOLERANCE:g} or {ERRORS:g} standard errors of their draws{but}. The suppressor is independent of the label; "
+        f"only {' and '.join(clean)} give it nothing. Values are those of the first explained input. Over all inputs: "
+        "`largest_suppressor`; the difference that chance excuses least; `times_error`, the root mean square of "
+        "differences in standard errors, 1 where draws are what they should be.\n"
     )
 
 
