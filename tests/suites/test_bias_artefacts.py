@@ -119,10 +119,12 @@ def test_audits_run_on_generated_data(name: str, tmp_path: Path, monkeypatch: py
     few = {"samples": 1 if name == "figure-3" else 2, "permutations": 3}
     only = {"dataset": "leaves"} if name == "figure-3" else {}
     table, _ = forsooth.reproduce(f"bias/{name}", only=only, out=tmp_path, settings=few)
-    assert table["inputs"].le(2).all() and table["mean"].between(0, 16).all()
+    assert table["inputs"].le(2).all()
+    number = "mean" if name == "figure-3" else "plain"  # from three orders, what is freed of noise may be anything
+    assert table[number].between(0, 16).all()
     assert set(table["published"]) == ({1.0336} if name == "figure-3" else {0.898})
     if name == "appendix-n":
-        assert set(table["dataset"]) == {"leaves", "tetromino"} and table["mean"].le(1).all()
+        assert set(table["dataset"]) == {"leaves", "tetromino"} and table["plain"].le(1).all()
 
 
 def test_a_network_that_has_not_learned_is_not_audited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

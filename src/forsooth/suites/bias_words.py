@@ -25,7 +25,8 @@ def verdict(table: pd.DataFrame, title: str, settings: bias.Settings, inputs: in
         return f"{title}, {settings.models[0]}: none of these methods is in the published table.\n"
     both, rho = table.dropna(subset=["expected"]), orders(table)
     order = rho["rho"].median()
-    holds = "holds" if order >= 0.7 else "holds in part" if order >= 0.4 else "does not hold"
+    limits = {0.7: "holds", 0.4: "holds in part", -1.0: "does not hold"}
+    holds = next((word for least, word in limits.items() if order >= least), "cannot be told")
     lines = [
         f"{title}, {settings.models[0]}: the published order of methods in a row {holds}. Spearman's ρ between the two "
         f"orders has median {order:.2f} over the ten rows. {_sizes(both)}",
