@@ -1,8 +1,8 @@
 """What it costs that every image has draws of its own: seconds against one draw shared by all images.
 
-Masks, orders and coalitions are shared by keeping every player in its own role; noise, baselines and donors by a literal
-version of the method with one draw for all. One thread, processor time, best of interleaved rounds, 200 images of 8x8;
-the seeding of the generators is counted. Run: python benchmarks/draws.py
+Masks, orders and coalitions are shared by keeping every player in its own role; noise, baselines and donors by a
+literal version of the method with one draw for all. One thread, processor time, best of interleaved rounds, 200 images
+of 8x8; the seeding of the generators is counted. Run: python benchmarks/draws.py
 """
 
 import time

@@ -20,6 +20,7 @@ from forsooth.games import players
 from forsooth.games.shapley import Estimate, exact, permutation
 from forsooth.progress import Silent
 from forsooth.records import Cell, Method, Task, UsageError
+from forsooth.scores.promises import completeness_gap
 from forsooth.suites import anchored, anchors, explain
 
 __all__ = ["Asked", "BiasResult", "bias"]
@@ -31,7 +32,7 @@ NULLS = ("random", "constant")
 AT_ONCE = 8  # inputs played in one task, so that little is lost when the work is stopped
 BACKGROUND = 100  # inputs handed to methods as background
 SQUARE = 5_000  # most players of methods that solve a system of players × players
-VERSION = 1
+VERSION = 2
 
 
 @dataclass(frozen=True)
@@ -226,7 +227,21 @@ def ask(about: Subject, asker: Asker) -> Cell:
     labels, count = players.seats(maps, about.labels)
     channels = about.asked.channels if asker.name in anchored.GRADIENTS else "sum"
     reduced = players.collect(maps.detach(), labels, count, channels=channels)  # type: ignore[arg-type]
-    return Cell(tensors={"players": reduced.cpu()}, facts={"status": "ok", "message": ""})
+    tensors = {"players": reduced.cpu()}
+    if asker.method.promise and tuple(maps.shape) == wanted:
+        tensors["gap"] = completeness_gap(maps, promised(about, asker)).cpu()
+    return Cell(tensors=tensors, facts={"status": "ok", "message": ""})
+
+
+def promised(about: Subject, asker: Asker) -> Tensor:
+    """What the maps of a method promise to sum to, (n,), with the baseline of the game where it takes one."""
+
+    def of(places: Tensor) -> Tensor:
+        x, target, stands = about.part(int(places[0]), int(places[-1]) + 1)
+        ready = asker.method if asker.own else explain.alike(asker.method, {"baseline": stands})
+        return explain.promised(ready, about.model, x, target, background=about.references[:BACKGROUND])
+
+    return chunks.over(of, torch.arange(len(about.x)), size=about.step)
 
 
 def maps_of(about: Subject, asker: Asker) -> Any:

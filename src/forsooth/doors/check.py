@@ -195,6 +195,9 @@ def gap(method: Method, kind: Specimen, maps: Tensor, seed: int) -> float:
         gaps = completeness_gap(again.maps.to(output.device), output)[output > 0]
     else:
         rows = torch.arange(len(kind.x), device=kind.x.device)
-        change = kind.model(kind.x) - kind.model(torch.zeros_like(kind.x))
+        behind = kind.model(torch.zeros_like(kind.x))
+        if method.promise == "complete to background":
+            behind = kind.model(kind.background).mean(0)
+        change = kind.model(kind.x) - behind
         gaps = completeness_gap(maps.to(rows.device), change[rows, kind.target])
     return gaps.median().item() if len(gaps) else float("nan")

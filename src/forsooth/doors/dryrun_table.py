@@ -9,9 +9,12 @@ import numpy as np
 import pandas as pd
 
 from forsooth import report
+from forsooth.counted import counted
 from forsooth.records import UsageError
 from forsooth.report import bootstrap
 from forsooth.report.bootstrap import Floats
+from forsooth.report.promises import gap_table
+from forsooth.scores.planted import ATTR
 
 DRAWS = 2_000
 HALFWAY = 0.5  # of the way from a random map to the oracle: who is surely beyond it shows the artefact
@@ -37,6 +40,7 @@ class DryRun:
             unbeaten, absent_unbeaten  nulls that the method does not clearly beat, the strongest first
             kind                   method, null (ignores the model) or oracle (is told the region)
             failed                 share of explained images without a usable map
+            present_defined        mean share over the others that have the artefact
             status, message        ok, or why there is no number
     rows    one row per image and metric
     words   the same in plain words; the last paragraph says whom to trust
@@ -90,6 +94,7 @@ def tabled(rows: pd.DataFrame, kinds: Mapping[str, str]) -> pd.DataFrame:
         lines += [{**here, **line(method, kind, own, drawn, kinds)} for method, kind in kinds.items()]
     table = pd.DataFrame(lines)
     blind = table[table["method"].eq("random")].set_index("artefact")["present"]
+    table = table.join(gap_table(rows), on="method")
     table = table.assign(random=table["artefact"].map(blind))
     return table.assign(finding=[finding(one) for one in table.to_dict("records")])
 
@@ -97,12 +102,10 @@ def tabled(rows: pd.DataFrame, kinds: Mapping[str, str]) -> pd.DataFrame:
 def draws(own: pd.DataFrame, presence: str, kinds: Mapping[str, str]) -> dict[str, tuple[float, Floats]]:
     """method -> mean share and draws of it (draws,), the same images for all."""
     scored = own[own["metric"].eq("attr") & own["presence"].eq(presence) & own["sample"].ge(0)]
+    scored = counted(scored, ATTR)
     if scored.empty:
         return {}
-    lost = scored["status"].ne("ok")
-    shares = scored.assign(value=scored["value"].mask(lost, 0.0)).pivot(
-        index="sample", columns="method", values="value"
-    )
+    shares = scored.pivot(index="sample", columns="method", values="value")
     rng = np.random.default_rng(list(f"dry run {presence}".encode()))
     weights = bootstrap.counts(len(shares), draws=DRAWS, rng=rng) / len(shares)  # (n, draws)
     values = {name: shares[name].to_numpy() for name in kinds if name in shares}
@@ -118,11 +121,13 @@ def line(
 ) -> dict[str, Any]:
     """What one method scored on one artefact, with it and without."""
     rows = own[own["method"].eq(method) & own["metric"].eq("attr")]
-    bad = rows[rows["status"].ne("ok")]
-    lost = len(bad) / len(rows)
-    found: dict[str, Any] = {"method": method, "kind": kind, "status": "ok", "message": "", "failed": lost}
-    if lost == 1:  # not one map
-        found |= {"status": bad["status"].iloc[0], "message": bad["message"].iloc[0]}
+    took_part = counted(rows, ATTR)
+    found: dict[str, Any] = {"method": method, "kind": kind, "status": "ok", "message": ""}
+    found["failed"] = took_part["failed"].mean() if len(took_part) else 1.0
+    with_it = took_part[took_part["presence"].eq(PRESENCES[0]) & ~took_part["failed"]]
+    found["present_defined"] = with_it["value"].mean()
+    if found["failed"] == 1:  # not one map
+        found |= {"status": rows["status"].iloc[0], "message": rows["message"].iloc[0]}
         drawn = {}
     for presence, prefix, name in (("with", "", "present"), ("without", "absent_", "absent")):
         here = drawn.get(presence, {})

@@ -12,6 +12,7 @@ from forsooth.records import UsageError
 
 MOST_PLAYERS = 20  # of an exact game: a million coalitions
 TABLE = 2**24  # most values of coalitions held at once
+ROUNDING = 4  # units in the last place of the largest value that Shapley values must exceed to be more than rounding
 
 
 @dataclass(frozen=True)
@@ -42,9 +43,22 @@ def exact(played: Game) -> Estimate:
     rows = max(1, TABLE // len(masks))
     for start in range(0, len(played.x), rows):
         values = values_of(part_of(played, start, start + rows), masks)  # (rows, 2^p)
-        parts.append(exact_of(values))
+        phi = exact_of(values)
+        parts.append(phi.masked_fill(rounding_only(phi, values.abs().amax(1))[:, None], 0))
     phi = torch.cat(parts)
     return Estimate(phi, torch.zeros_like(phi), phi[:, None], phi.new_ones(1), 0)
+
+
+def rounding_only(values: Tensor, largest: Tensor) -> Tensor:
+    """Which Shapley values (n, players) are zero but for rounding. (n,) bool
+
+    largest  (n,) the largest |value| of a coalition, in the precision of the model
+
+    Where all that the players do cancels, sums in floating point leave a number like 3e-17 instead of 0. Who divides by
+    its norm makes a direction of it, and whoever is rightly silent there looks wrong.
+    """
+    eps = torch.finfo(largest.dtype).eps if largest.is_floating_point() else torch.finfo(torch.float32).eps
+    return values.square().sum(1).sqrt() <= ROUNDING * eps * largest.double()
 
 
 def all_coalitions(count: int) -> Tensor:
@@ -103,8 +117,11 @@ def permutation(
     count = min(groups, units)
     sums = torch.zeros(len(played.x), count, played.count, dtype=torch.float64, device=played.x.device)
     squares, shift, sizes = torch.zeros_like(sums[:, 0]), torch.zeros_like(sums[:, :1]), sums.new_zeros(count)
+    both = ends(played)
+    largest = torch.stack(both).abs().amax(0)
     done = 0
-    for gains in walks(played, units, generator, antithetic=antithetic):  # (n, some units, players)
+    for gains in walks(played, units, generator, antithetic=antithetic, both=both):  # (n, some units, players)
+        largest = torch.maximum(largest, gains.abs().amax((1, 2)).to(largest))  # a gain is at most twice a value
         if done == 0:
             shift.copy_(gains[:, :1])
         squares += gains.sub_(shift).square().sum(dim=1)
@@ -114,7 +131,11 @@ def permutation(
     total = sums.sum(dim=1)
     variance = ((squares - total.square() / units) / (units - 1)).clamp(min=0)  # nan from a single unit
     means = shift + sums / sizes[:, None]
-    return Estimate(shift[:, 0] + total / units, (variance / units).sqrt(), means, sizes, permutations)
+    values = shift[:, 0] + total / units
+    idle = rounding_only(values, largest) & rounding_only(means.flatten(1), largest)  # and not values that cancel
+    values = values.masked_fill(idle[:, None], 0)
+    error = (variance / units).sqrt().masked_fill(idle[:, None], 0)
+    return Estimate(values, error, means.masked_fill(idle[:, None, None], 0), sizes, permutations)
 
 
 def units_of(permutations: int, *, antithetic: bool, groups: int) -> int:
@@ -140,10 +161,20 @@ def add_by_group(sums: Tensor, sizes: Tensor, gains: Tensor, group: Tensor) -> N
         start += size
 
 
-def walks(played: Game, units: int, generator: torch.Generator, *, antithetic: bool) -> Iterator[Tensor]:
-    """What every player adds when it joins, in each of the random walks. Each (n, some units, players) float64."""
+def walks(
+    played: Game,
+    units: int,
+    generator: torch.Generator,
+    *,
+    antithetic: bool,
+    both: tuple[Tensor, Tensor] | None = None,
+) -> Iterator[Tensor]:
+    """What every player adds when it joins, in each of the random walks. Each (n, some units, players) float64.
+
+    both  the `ends` of the walks, where they are known already
+    """
     n, count, ways = len(played.x), played.count, 1 + antithetic
-    first, last = ends(played)  # (n,)
+    first, last = both or ends(played)  # (n,)
     at_once = max(1, played.masks_at_once() // max(1, count - 1) // ways)
     room = played.x.new_empty(played.masks_at_once(), *played.labels.shape)  # for masks, made once as that of inputs
     for block in orders(count, units, generator, played.x.device):
