@@ -70,7 +70,7 @@ def test_smooth_integrated_gradients_sum_to_the_mean_output_of_the_copies() -> N
         return cubes(x)
 
     ours = integrated_gradients_smooth(watched, X, TARGET, generators=nets.own(2), samples=6, steps=1)
-    copies = 2 * torch.cat(seen).view(6, 4, 1, 8, 8)  # one step looks half-way from zeros to a copy
+    copies = 2 * torch.cat(seen).view(4, 6, 1, 8, 8).transpose(0, 1)  # one step looks half-way from zeros to a copy
     sign = torch.tensor([1.0, -1.0, -1.0, 1.0], dtype=torch.float64).view(4, 1, 1, 1)
     torch.testing.assert_close(ours, sign * 0.75 * (copies**3).mean(dim=0))  # 3 (c / 2)² c
     exact = integrated_gradients_smooth(cubes, X, TARGET, generators=nets.own(2), samples=6, steps=2)

@@ -89,7 +89,7 @@ def smooth_grad(
     """
 
     def explain(points: Tensor, target: Tensor) -> Tensor:
-        return gradients_at(model, points, target)
+        return gradient(model, points, target)
 
     return smoothed(explain, x, target, generators=generators, samples=samples, noise=noise, magnitude=magnitude)
 
@@ -106,7 +106,7 @@ def smoothed(
 ) -> Tensor:
     """The mean of the maps of noisy copies of x (n, *shape).
 
-    explain  (points (k, n, *shape), target (n,)) -> maps like points
+    explain  (points (k, *shape), target (k,)) -> maps like points
     """
     if samples < 1 or noise < 0:
         raise UsageError(f"`samples` must be at least 1 and `noise` at least 0, got {samples} and {noise}")
@@ -118,9 +118,9 @@ def smoothed(
     def mean(places: Tensor, x: Tensor, target: Tensor, scale: Tensor) -> Tensor:
         own = [generators[place] for place in places.tolist()]
         draws = each(lambda drawn: standard_normal(samples, x, drawn), own, x)
-        draws = draws.to(x) * scale.view(-1, *[1] * x.ndim)  # (n, samples, *shape)
-        maps = explain(x + draws.transpose(0, 1), target)
-        return MAGNITUDES[magnitude](maps).mean(dim=0)
+        points = draws.to(x).mul_(scale.view(-1, *[1] * x.ndim)).add_(x[:, None])  # (n, samples, *shape)
+        maps = explain(points.flatten(0, 1), target.repeat_interleave(samples))
+        return MAGNITUDES[magnitude](maps).view_as(points).mean(dim=1)
 
     size = max(1, gradients_at_once(x) // samples)  # inputs, since the draws of an input are made at once
     return over(mean, torch.arange(len(x)), x, target, scale, size=size)

@@ -62,8 +62,7 @@ def integrated_gradients_smooth(
     """
 
     def explain(points: Tensor, target: Tensor) -> Tensor:
-        wanted = target.repeat(len(points))
-        return integrated_gradients(model, points.flatten(0, 1), wanted, steps=steps).view_as(points)
+        return integrated_gradients(model, points, target, steps=steps)
 
     return smoothed(explain, x, target, generators=generators, samples=samples, noise=0.15, magnitude=magnitude)
 

@@ -36,7 +36,7 @@ DRAWS = {
     "random": "it draws from the global generator of `random`, which nobody seeds here",
 }
 Verdict = tuple[str, str]  # status and message
-SEEDED = "draw with torch, or declare needs=('generator',) in a forsooth.Method and draw from that generator"
+SEEDED = "draw with torch, or declare needs=('generators',) in a forsooth.Method: one for each input to draw from"
 
 
 @dataclass(frozen=True)
