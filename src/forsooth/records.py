@@ -7,7 +7,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
-Need = Literal["gradient", "module", "background", "fit", "generator", "layer", "truth"]
+Need = Literal["gradient", "module", "background", "fit", "generator", "generators", "layer", "truth"]
 Read = Literal["truth", "model", "x", "target", "total", "anchor"]
 
 
@@ -67,8 +67,10 @@ class Method:
 
     `function(model, x, target, *, <needs>, **settings) -> tensor shaped like x`. Of `needs`, `gradient` and `module`
     say what the model must allow; the others are passed as keywords of the same name: `background` (k, *shape)
-    reference inputs, `fit` (k, *shape) training inputs, `generator`, `layer` (dotted name of a module), `truth`
-    (the oracle alone).
+    reference inputs, `fit` (k, *shape) training inputs, `generator` (one, seeded alike for every slice of a batch),
+    `generators` (n of them, one for each input, seeded by its number), `layer` (dotted name of a module), `truth`
+    (the oracle alone). What a method draws for an input comes from that input's generator, so that two inputs never
+    share their luck; `generator` is for what all may share.
 
     promise   "complete": the map sums to f(x) - f(baseline), by default of zeros; "complete to background": to f(x)
               less the mean of f over the background; "conserve": to f(x) less what is `retained`; None: no promise

@@ -245,7 +245,7 @@ def promised(about: Subject, asker: Asker) -> Tensor:
 
 
 def maps_of(about: Subject, asker: Asker) -> Any:
-    """The maps of all inputs, in slices that fit the memory. Every slice gets the same draws."""
+    """The maps of all inputs, in slices that fit the memory. Draws go by the input, never by the slice."""
     method = asker.method
 
     def of(places: Tensor) -> Any:
@@ -263,10 +263,10 @@ def maps_of(about: Subject, asker: Asker) -> Any:
             background=about.references[:BACKGROUND],
             fit=about.references,
             layer=about.layer,
-            generator=seeds.generator(about.asked.seed, method.name),
+            **explain.draws(about.asked.seed, method.name, places),
         )
 
-    # A null draws for each input anew, so it sees all of them at once; so does a user's method, which may fit on them.
+    # A user's method or null sees all inputs at once, since it may fit on them or draw for all of them in turn.
     whole = method.null or asker.own or "fit" in method.needs
     size = len(about.x) if whole else max(1, explain.VALUES_AT_ONCE // about.references[0].numel())
     places = torch.arange(len(about.x))

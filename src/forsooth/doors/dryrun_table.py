@@ -9,10 +9,12 @@ import numpy as np
 import pandas as pd
 
 from forsooth import report
-from forsooth.records import SCORED, UsageError
+from forsooth.counted import counted
+from forsooth.records import UsageError
 from forsooth.report import bootstrap
 from forsooth.report.bootstrap import Floats
 from forsooth.report.promises import gap_table
+from forsooth.scores.planted import ATTR
 
 DRAWS = 2_000
 HALFWAY = 0.5  # of the way from a random map to the oracle: who is surely beyond it shows the artefact
@@ -39,6 +41,7 @@ class DryRun:
             kind                   method, null (ignores the model) or oracle (is told the region)
             failed                 share of explained images without a usable map
             gap, broken            median gap of a method that promises a sum, and share of images where it misses it
+            present_defined        mean share over the others that have the artefact
             status, message        ok, or why there is no number
     rows    one row per image and metric
     words   the same in plain words; the last paragraph says whom to trust
@@ -100,12 +103,10 @@ def tabled(rows: pd.DataFrame, kinds: Mapping[str, str]) -> pd.DataFrame:
 def draws(own: pd.DataFrame, presence: str, kinds: Mapping[str, str]) -> dict[str, tuple[float, Floats]]:
     """method -> mean share and draws of it (draws,), the same images for all."""
     scored = own[own["metric"].eq("attr") & own["presence"].eq(presence) & own["sample"].ge(0)]
+    scored = counted(scored, ATTR)
     if scored.empty:
         return {}
-    lost = ~scored["status"].isin(SCORED)
-    shares = scored.assign(value=scored["value"].mask(lost, 0.0)).pivot(
-        index="sample", columns="method", values="value"
-    )
+    shares = scored.pivot(index="sample", columns="method", values="value")
     rng = np.random.default_rng(list(f"dry run {presence}".encode()))
     weights = bootstrap.counts(len(shares), draws=DRAWS, rng=rng) / len(shares)  # (n, draws)
     values = {name: shares[name].to_numpy() for name in kinds if name in shares}
@@ -121,11 +122,13 @@ def line(
 ) -> dict[str, Any]:
     """What one method scored on one artefact, with it and without."""
     rows = own[own["method"].eq(method) & own["metric"].eq("attr")]
-    bad = rows[~rows["status"].isin(SCORED)]
-    lost = len(bad) / len(rows)
-    found: dict[str, Any] = {"method": method, "kind": kind, "status": "ok", "message": "", "failed": lost}
-    if lost == 1:  # not one map
-        found |= {"status": bad["status"].iloc[0], "message": bad["message"].iloc[0]}
+    took_part = counted(rows, ATTR)
+    found: dict[str, Any] = {"method": method, "kind": kind, "status": "ok", "message": ""}
+    found["failed"] = took_part["failed"].mean() if len(took_part) else 1.0
+    with_it = took_part[took_part["presence"].eq(PRESENCES[0]) & ~took_part["failed"]]
+    found["present_defined"] = with_it["value"].mean()
+    if found["failed"] == 1:  # not one map
+        found |= {"status": rows["status"].iloc[0], "message": rows["message"].iloc[0]}
         drawn = {}
     for presence, prefix, name in (("with", "", "present"), ("without", "absent_", "absent")):
         here = drawn.get(presence, {})

@@ -22,7 +22,7 @@ from forsooth.records import Cell, Method, Task, UsageError
 from forsooth.scores.contrast import reduced, relative_change
 from forsooth.scores.functionless import DEFAULT, Patched
 from forsooth.scores.promises import completeness_gap
-from forsooth.suites import explain
+from forsooth.suites import choose, explain
 
 DEFAULTS = (
     *("gradient", "smooth_grad", "integrated_gradients", "gradient_x_input"),
@@ -31,6 +31,7 @@ DEFAULTS = (
 ON_LAYERS = ("grad_cam", "guided_grad_cam")
 NULLS = ("random", "constant")
 VERSION = 2
+BACKGROUND = 100  # inputs that stand for the background
 
 
 def independence(
@@ -182,11 +183,18 @@ def rows_of(case: Case, done: Patched, name: str, said: Cell) -> list[dict[str, 
     return rows
 
 
+def background(case: Case) -> Tensor:
+    """The inputs that methods are given as background, evenly over the explained classes. (k, *shape)"""
+    behind = choose.evenly(case.target, BACKGROUND, seed=case.wanted.seed, role="background")
+    return case.x[behind.to(case.x.device)]
+
+
 def promised(case: Case, asker: Asker) -> Tensor:
     """What the maps of the inputs promise to sum to, (n,)."""
+    behind = background(case)
 
     def of(x: Tensor, target: Tensor) -> Tensor:
-        return explain.promised(asker.method, case.module, x, target, background=case.x[:100])
+        return explain.promised(asker.method, case.module, x, target, background=behind)
 
     return chunks.over(of, case.x, case.target, size=max(1, explain.VALUES_AT_ONCE // case.x[0].numel()))
 
@@ -198,12 +206,14 @@ def saliency(case: Case, maps: Tensor) -> Tensor:
 
 
 def maps_of(case: Case, asker: Asker, x: Tensor, name: str) -> Tensor:
-    """(n, *shape). The same draws for every slice, others for inputs with the patch than without."""
+    """(n, *shape). Every input has draws of its own, and others with the patch than without."""
     method, seed = asker.method, seeds.derive(case.wanted.seed, asker.name, name)
     if "layer" in method.needs and case.layer is None:
         raise ValueError(f"{asker.name} reads a convolution, and the model has none: name a `layer`")
 
-    def ask(part: Tensor, target: Tensor) -> Tensor:
+    behind = background(case)
+
+    def ask(part: Tensor, target: Tensor, places: Tensor) -> Tensor:
         game = {"players": players.pixels(tuple(part.shape[1:])).to(part.device)}
         takes = set(inspect.signature(method.function).parameters) - set(method.settings)
         ready = method if asker.own or "players" not in takes else explain.alike(method, game)
@@ -211,10 +221,10 @@ def maps_of(case: Case, asker: Asker, x: Tensor, name: str) -> Tensor:
             case.module,
             part.clone(),
             target.clone(),
-            background=case.x[:100],
+            background=behind,
             fit=case.x,
             layer=case.layer,
-            generator=seeds.generator(seed, "draws"),
+            **explain.draws(seed, "draws", places),
         )
         if hasattr(maps, "__array__") and not isinstance(maps, Tensor):
             maps = models.as_tensor(maps, part)
@@ -226,4 +236,4 @@ def maps_of(case: Case, asker: Asker, x: Tensor, name: str) -> Tensor:
     whole = method.null or asker.own or "fit" in method.needs
     size = len(x) if whole else max(1, explain.VALUES_AT_ONCE // x[0].numel())
     with explain.lent_randomness(seed):
-        return chunks.over(ask, x, case.target, size=max(1, size))
+        return chunks.over(ask, x, case.target, torch.arange(len(x)), size=max(1, size))

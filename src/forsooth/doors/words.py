@@ -51,7 +51,7 @@ def left_out(noise: Sequence[float]) -> list[str]:
     none = sum(share != share for share in noise)
     if not none:
         return []
-    return [f"{none} of {len(noise)} inputs are left out: the model says the same whatever is hidden there."]
+    return [f"{none} of {len(noise)} inputs are left out: all Shapley values are zero there, nothing hidden matters."]
 
 
 def least(methods: pd.DataFrame) -> list[str]:

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 from forsooth.report.aggregate import Results, levels, panel_names, text
+from forsooth.report.classes import classes
 from forsooth.report.leaderboard import board, wins
 from forsooth.report.medians import Medians, where
 from forsooth.report.promises import gap_table
@@ -30,6 +31,7 @@ def chapter(results: Results, tables: Mapping[str, Medians]) -> Values:
         "levels": {factor: ", ".join(levels(results, factor)) for factor in run["factors"]},
         "metrics": [_metric(name, record) for name, record in run["metrics"].items()],
         "methods": _methods(results),
+        "classes": classes(results).to_dict("records"),
         "boards": {metric: _lines(lines) for metric, lines in boards.items()},
         "by": _by_model(results, tables, gaps),
         "heat": {metric: _heat(results, tables[metric], lines) for metric, lines in boards.items()},

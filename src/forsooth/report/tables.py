@@ -8,8 +8,9 @@ import pandas as pd
 from rich.table import Table
 
 from forsooth import papers
+from forsooth.counted import ABSENT
 from forsooth.records import SCORED
-from forsooth.report.aggregate import ABSENT, Results, in_order, panel_names, text
+from forsooth.report.aggregate import Results, in_order, panel_names, text
 from forsooth.report.medians import Medians
 
 # suite -> level of `size` -> published table

@@ -16,7 +16,7 @@ from forsooth.scores.contrast import g_c, iir, random_masks, reduced
 from forsooth.seeds import derive, generator
 from forsooth.suites import explain, relative, worlds
 
-BACKGROUND = 100  # test images that stand for the background, or are fitted on
+BACKGROUND = 100  # training images that stand for the background, and are fitted on
 Values = Mapping[str, Any]
 Rows = list[dict[str, Any]]
 
@@ -54,22 +54,24 @@ class Asker:
     first_map: dict[str, Tensor] = field(default_factory=dict)
     gaps: dict[str, Tensor] = field(default_factory=dict)
 
-    def side(self, net: str, x: Tensor, label: Tensor, *, which: str, mask: Tensor) -> Side:
-        """Saliency of the predicted class. Each network and set has draws of its own."""
+    def side(self, net: str, x: Tensor, label: Tensor, *, which: str, mask: Tensor, rows: Tensor) -> Side:
+        """Saliency of the predicted class. Each network, set and image, by its row (n,), has draws of its own."""
         cell, device = self.nets[net], self.ask["device"]
         model, x = relative.wrapped(cell, device=device), x.to(device)
         target = relative.predicted(model, x)
         right = target.cpu() == label
         layer = find(cell.facts["arch"], MODELS, argument="models").layer
+        behind = worlds.background(self.world, self.sizes, cell.facts["net"], count=BACKGROUND).x.to(device)
         question = explain.Question(
             model=model,
             x=x,
             target=target,
-            background=x[:BACKGROUND],
-            fit=x[:BACKGROUND],
+            background=behind,
+            fit=behind,
             truth=mask.to(device),
             layer=None if layer is None else f"1.{layer}",
             seed=derive(self.ask["seed"], net, which),
+            samples=rows,
         )
         made = explain.attribute(self.ask["method"], question)
         maps = made.tensors.get("maps")
@@ -83,8 +85,8 @@ class Asker:
         gap = explain.gaps(made)
         if gap is not None:
             self.gaps[f"{net} {which}"] = gap
-            rows = ({"status": state, "message": ""} for state in states)
-            states = [explain.broken(row, own)["status"] for row, own in zip(rows, gap.tolist(), strict=True)]
+            plain = ({"status": state, "message": ""} for state in states)
+            states = [explain.broken(row, own)["status"] for row, own in zip(plain, gap.tolist(), strict=True)]
         return Side(net, saliency, right, tuple(states))
 
 
@@ -108,8 +110,24 @@ def explain_network(*cells: Cell, world: Values, sizes: Values, ask: dict[str, A
     rows += fine(asker, shared)
     rows += gap_rows(asker, shared)
     tensors, pictures = _pictures(asker, about)
-    facts: dict[str, Any] = {"pictures": pictures} if pictures else {}
-    return Cell(rows=tuple(rows), tensors=tensors, facts={**facts, "failed": True} if asker.failed else facts)
+    facts: dict[str, Any] = {"drawn": drawn(asker)}
+    if pictures:
+        facts["pictures"] = pictures
+    if asker.failed:
+        facts["failed"] = True
+    return Cell(rows=tuple(rows), tensors=tensors, facts=facts)
+
+
+def drawn(asker: Asker) -> Rows:
+    """Who took part in each role, by the class of the scene and of the object, for the run to keep."""
+    where = {"placing": "as_built", "set": "X_os"}
+    seen = worlds.images(asker.world, asker.sizes, None, count=asker.ask["samples"])
+    found = worlds.drawn(asker.world, seen, role="explained", where=where)
+    for name, cell in asker.nets.items():
+        if cell.facts["net"]["k"] is None:
+            behind = worlds.background(asker.world, asker.sizes, cell.facts["net"], count=BACKGROUND)
+            found += worlds.drawn(asker.world, behind, role="background", where={**where, "set": name})
+    return found
 
 
 def coarse(asker: Asker, shared: Values) -> Rows:
@@ -126,10 +144,16 @@ def coarse(asker: Asker, shared: Values) -> Rows:
         if lost["idr"]:
             continue  # f_s is one of both pairs
         sides = {}
-        scenes = asker.side("f_s", seen.os, seen.scene, which=f"os {placing}", mask=seen.mask)
+        scenes = asker.side("f_s", seen.os, seen.scene, which=f"os {placing}", mask=seen.mask, rows=seen.rows)
         if not lost["mcs"]:
-            sides["mcs"] = (asker.side("f_o", seen.os, seen.kind, which=f"os {placing}", mask=seen.mask), scenes)
-        sides["idr"] = (scenes, asker.side("f_s", seen.s, seen.scene, which=f"s {placing}", mask=seen.mask))
+            sides["mcs"] = (
+                asker.side("f_o", seen.os, seen.kind, which=f"os {placing}", mask=seen.mask, rows=seen.rows),
+                scenes,
+            )
+        sides["idr"] = (
+            scenes,
+            asker.side("f_s", seen.s, seen.scene, which=f"s {placing}", mask=seen.mask, rows=seen.rows),
+        )
         draw = generator(asker.ask["seed"], "random mask", placing)
         masks = {"object": seen.mask, "random": random_masks(seen.mask, generator=draw)}
         for kind, mask in masks.items():
@@ -151,8 +175,8 @@ def independent(asker: Asker, patches: Cell | None, shared: Values) -> Rows:
     seen = worlds.images(asker.world, asker.sizes, 1.0, count=len(patches.tensors["x"]))
     x, scene, mask = seen.s[:count], seen.scene[:count], seen.mask[:count]
     found = patches.tensors["found"][:count].bool()
-    before = asker.side("f_0", x, scene, which="s", mask=mask)
-    after = asker.side("f_0", patches.tensors["x"][:count], scene, which="s + patch", mask=mask)
+    before = asker.side("f_0", x, scene, which="s", mask=mask, rows=seen.rows[:count])
+    after = asker.side("f_0", patches.tensors["x"][:count], scene, which="s + patch", mask=mask, rows=seen.rows[:count])
     kept = Side(after.name, after.saliency, found, after.status, after.message)  # X_corr is of x alone
     rows = compared("iir", (kept, before), mask, seen.rows[:count], here, zero=asker.ask["zero"])
     return rows + grouped(rows, asker.ask["trials"])
@@ -165,7 +189,9 @@ def fine(asker: Asker, shared: Values) -> Rows:
         return []
     seen = worlds.images(asker.world, asker.sizes, 1.0, count=asker.ask["fine"], first_only=True)
     here = {**shared, "placing": "as_built", "part": "fine", "mask": "object"}
-    sides = {k: asker.side(name, seen.os, seen.scene, which="os", mask=seen.mask) for k, name in ks.items()}
+    sides = {
+        k: asker.side(name, seen.os, seen.scene, which="os", mask=seen.mask, rows=seen.rows) for k, name in ks.items()
+    }
     rows: Rows = []
     for k, side in sides.items():
         rows += compared("mcs", (side, sides[1.0]), seen.mask, seen.rows, {**here, "k": k})

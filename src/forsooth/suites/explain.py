@@ -22,7 +22,8 @@ class Question:
     """What a method is asked: the model, the inputs and all that a method may declare to need.
 
     x (n, *shape), target (n,), background (k, *shape), fit (m, *shape), truth (n, *map); layer a dotted name
-    game    keywords for methods that take them: the baseline (*shape) and the players of a game, to ask all alike
+    game     keywords for methods that take them: the baseline (*shape) and the players of a game, to ask all alike
+    samples  (n,) the inputs' numbers, by which each has draws of its own; None: 0 … n - 1
     """
 
     model: nn.Module
@@ -34,13 +35,18 @@ class Question:
     layer: str | None
     seed: int
     game: Mapping[str, Any] = field(default_factory=dict)
+    samples: Tensor | None = None
 
 
-def attribute(name: str, question: Question) -> Cell:
-    """The maps of one method, or why there are none. The run goes on whatever a method does."""
-    method = alike(plugins.method(name, METHODS), question.game)
+def attribute(asked: str | Method, question: Question) -> Cell:
+    """The maps of one method, or why there are none. The run goes on whatever a method does.
+
+    asked  a name of the catalogue, `package.module:name`, or a record: one of the catalogue with other settings
+    """
+    record = asked if isinstance(asked, Method) else plugins.method(asked, METHODS)
+    method = alike(record, question.game)
     try:
-        with lent_randomness(seeds.derive(question.seed, name)):
+        with lent_randomness(seeds.derive(question.seed, method.name)):
             maps = _maps(method, question)
     except (
         Exception,
@@ -71,17 +77,26 @@ def alike(method: Method, game: Mapping[str, Any]) -> Method:
 
 
 def _maps(method: Method, question: Question) -> Tensor:
-    """Maps in slices that fit the memory. Every slice gets the same draws, so slicing changes no number."""
+    """Maps in slices that fit the memory. What is drawn goes by the method and by the input, never by the slice."""
     given = {"background": question.background, "fit": question.fit, "layer": question.layer}
 
-    def ask(x: Tensor, target: Tensor, truth: Tensor) -> Tensor:
-        drawn = seeds.generator(question.seed, method.name)
-        return method(question.model, x, target, **given, truth=truth, generator=drawn)
+    def ask(x: Tensor, target: Tensor, truth: Tensor, numbers: Tensor) -> Tensor:
+        drawn = draws(question.seed, method.name, numbers)
+        return method(question.model, x, target, **given, truth=truth, **drawn)
 
-    # A null draws for each image anew, so it sees all images at once; so does a user's method, which may fit on them.
+    numbers = torch.arange(len(question.x)) if question.samples is None else question.samples
+    # A user's method or null sees all images at once, since it may fit on them or draw for all of them in turn.
     whole = method.null or ":" in method.name or "fit" in method.needs
     size = len(question.x) if whole else max(1, VALUES_AT_ONCE // question.x[0].numel())
-    return chunks.over(ask, question.x, question.target, question.truth, size=max(1, size))
+    return chunks.over(ask, question.x, question.target, question.truth, numbers, size=max(1, size))
+
+
+def draws(seed: int, name: str, samples: Tensor) -> dict[str, Any]:
+    """What a method draws from: a generator for what inputs share, and one for each input by its number (n,)."""
+    return {
+        "generator": seeds.generator(seed, name),
+        "generators": seeds.generators(seed, name, samples.tolist()),
+    }
 
 
 @torch.no_grad()

@@ -1,68 +1,15 @@
-"""Means and shares with their intervals, and what these say of a published claim."""
+"""What intervals say of a published claim."""
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 from scipy import stats
 
-SHARE = (0.0, 1.0)  # where a share can lie
+from forsooth.stats import SHARE, Interval, crossed, holm, mean_of, share_of
 
-
-class Interval(NamedTuple):
-    """A mean or share with its 95 % interval; nan where one value says nothing of the spread."""
-
-    mean: float
-    low: float
-    high: float
-    n: int
-
-    def __str__(self) -> str:
-        return f"{self.mean:.2f} [{self.low:.2f}, {self.high:.2f}], n = {self.n}"
-
-
-def mean_of(values: Sequence[float] | pd.Series, *, bounds: tuple[float, float] = (-np.inf, np.inf)) -> Interval:
-    """Mean over models with Student's interval, which ends where no value can be.
-
-    >>> print(mean_of([0.0, 1.0, 0.5]))
-    0.50 [-0.74, 1.74], n = 3
-    >>> print(mean_of([0.0, 1.0, 0.5], bounds=SHARE))
-    0.50 [0.00, 1.00], n = 3
-    """
-    known = np.asarray(values, dtype=float)
-    known = known[np.isfinite(known)]
-    if not len(known):
-        return Interval(np.nan, np.nan, np.nan, 0)
-    middle = float(known.mean())
-    if len(known) < 2:
-        return Interval(middle, np.nan, np.nan, 1)
-    half = float(stats.t.ppf(0.975, len(known) - 1) * known.std(ddof=1) / np.sqrt(len(known)))
-    return Interval(middle, max(middle - half, bounds[0]), min(middle + half, bounds[1]), len(known))
-
-
-def crossed(one: pd.Series, two: pd.Series, *, bounds: tuple[float, float]) -> Interval:
-    """Mean of a table by its rows' means and its columns' means: two sources of chance, whose variances add up.
-
-    >>> print(crossed(pd.Series([0.0, 1.0, 0.5]), pd.Series([0.5, 0.5, 0.5]), bounds=(-1, 1)))
-    0.50 [-0.74, 1.00], n = 3
-    """
-    first, second = (np.asarray(part, dtype=float) for part in (one, two))
-    least, middle = min(len(first), len(second)), float(first.mean()) if len(first) else np.nan
-    if least < 2:
-        return Interval(middle, np.nan, np.nan, len(first))
-    error = np.sqrt(first.var(ddof=1) / len(first) + second.var(ddof=1) / len(second))
-    half = float(stats.t.ppf(0.975, least - 1) * error)
-    return Interval(middle, max(middle - half, bounds[0]), min(middle + half, bounds[1]), len(first))
-
-
-def share_of(hits: Sequence[bool] | pd.Series) -> Interval:
-    """A share with Wilson's interval."""
-    hits = np.asarray(hits, dtype=bool)
-    if not len(hits):
-        return Interval(np.nan, np.nan, np.nan, 0)
-    found = stats.binomtest(int(hits.sum()), len(hits)).proportion_ci(method="wilson")
-    return Interval(float(hits.mean()), float(found.low), float(found.high), len(hits))
+__all__ = ["SHARE", "Interval", "above", "around", "crossed", "holm", "mean_of", "share_of", "verdict"]
 
 
 def verdict(claim: str, found: Interval, *, holds: bool, fails: bool, more: str = "") -> str:
@@ -74,6 +21,42 @@ def verdict(claim: str, found: Interval, *, holds: bool, fails: bool, more: str 
 def above(claim: str, found: Interval, limit: float = 0.0, more: str = "") -> str:
     """The verdict on "more than `limit`"."""
     return verdict(claim, found, holds=found.low > limit, fails=found.high <= limit, more=more)
+
+
+def all_above(claims: Mapping[str, Sequence[float] | pd.Series], *, level: float = 0.025) -> list[str]:
+    """The verdicts on "more than 0" for many means at once, by t tests over models that Holm corrects for their number.
+
+    claims  words -> one value per model
+    level   of one side, as in the interval that is shown; that one is of its claim alone
+    """
+    told = corrected(len(claims))
+    rises = holm([rise(values) for values in claims.values()])
+    falls = holm([rise(-np.asarray(values, dtype=float)) for values in claims.values()])
+    return [
+        verdict(f"{words}{told}", mean_of(values), holds=up <= level, fails=down <= level)
+        for (words, values), up, down in zip(claims.items(), rises, falls, strict=True)
+    ]
+
+
+def rise(values: Sequence[float] | pd.Series | NDArray[np.float64]) -> float:
+    """p of the t test whether the mean is above 0; nan where values are too few, or all 0.
+
+    >>> round(rise([0.1, 0.2, 0.3]), 3)
+    0.037
+    """
+    known = np.asarray(values, dtype=float)
+    known = known[np.isfinite(known)]
+    if len(known) < 2:
+        return float("nan")
+    spread = known.std(ddof=1) / np.sqrt(len(known))
+    if spread == 0:
+        return {1.0: 0.0, -1.0: 1.0}.get(float(np.sign(known.mean())), float("nan"))
+    return float(stats.t.sf(known.mean() / spread, len(known) - 1))
+
+
+def corrected(count: int) -> str:
+    """How many claims are judged together, in brackets; empty for one."""
+    return f" (one of {count} claims, corrected by Holm)" if count > 1 else ""
 
 
 def around(claim: str, found: Interval, published: float, more: str = "") -> str:
