@@ -56,9 +56,9 @@ class Architecture:
 
 BROKEN = "broken promise"  # the map has a score, but its sum is not the one that its method promises
 SCORED = ("ok", BROKEN)  # statuses of rows whose value counts as it is
-# Above this gap a promise counts as broken. Exact methods stay below 0.001 in single precision; a path of fifty steps
-# across kinks stays below 0.05, and a method that follows other rules than its own misses by far more.
-TOLERANCE = 0.05
+# Above this gap a promise counts as broken. Exact methods stay below 0.001 in single precision; of paths of fifty steps
+# across kinks 97 in 100 stay below 0.1, and a method that follows other rules than its own misses by far more.
+TOLERANCE = 0.1
 
 
 @dataclass(frozen=True)

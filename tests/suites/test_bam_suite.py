@@ -17,7 +17,7 @@ from forsooth.scores.contrast import g_c
 from forsooth.store import Store
 from forsooth.suites import bam, bam_presets, contrasts, relative, worlds
 
-METHODS = ("gradient", "grad_cam", "random", "constant", "absolute_input", "own_methods:raises")
+METHODS = ("gradient", "deep_lift", "grad_cam", "random", "constant", "absolute_input", "own_methods:raises")
 TINY = {
     **{"side": 32, "scenes": 60, "cutouts": 40, "train": 4, "val": 1, "test": 2, "epochs": 6, "gate": 0.0},
     **{"fine_train": 25, "fine_val": 3, "fine_test": 15, "samples": 60, "few": 10, "fine": 15, "robust": 10},
@@ -50,6 +50,7 @@ def tasks(settings: dict[str, object]) -> dict[str, Task]:
 
 def test_every_part_has_its_rows(rows):
     parts = {"training", "verification", "patches", "concepts", "samples", "random", "robustness", "fine", "scores"}
+    parts |= {"promises"}
     assert set(rows["part"]) - {"concept_inputs", "concept_sets"} == parts
     samples = of(rows, part="samples", method="gradient")
     assert samples.groupby("metric").size().to_dict() == {"mcs": 60, "idr": 60, "iir": 60}
@@ -342,3 +343,9 @@ def test_a_reversed_pair_reverses_idr():
     back = contrasts.compared("idr", (sides[1], sides[0]), mask, torch.arange(6), {})
     assert [a["value"] + b["value"] for a, b in zip(there, back, strict=True)] == [1] * 6
     assert there[0]["first"] == pytest.approx(g_c(one, mask)[0].item())
+
+
+def test_promised_sums_are_checked_on_every_image(rows):
+    gaps = of(rows, metric="gap")
+    assert set(gaps["method"]) == {"deep_lift"} and set(gaps["part"]) == {"promises"}
+    assert gaps["value"].max() < 1e-3 and {"f_o os as_built", "f_s os as_built"} <= set(gaps["comparison"])

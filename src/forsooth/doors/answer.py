@@ -42,6 +42,7 @@ class BiasResult:
            group      the same letter: cannot be told apart from the first of the group (paired differences)
            beats_constant, beats_random  whether the paired difference to that null excludes 0
            failed     share of the inputs without a usable map; each counts as the worse of the two nulls
+           gap, broken  median gap of a method that promises a sum, and share of the inputs where it misses by over 0.1
            kind       method, null (ignores the model) or anchor (the Shapley values themselves, sampled once more)
     rows   one line per method, input, end, fraction and metric
     words  the same in plain words; the last sentence says what to do

@@ -40,6 +40,7 @@ class DryRun:
             unbeaten, absent_unbeaten  nulls that the method does not clearly beat, the strongest first
             kind                   method, null (ignores the model) or oracle (is told the region)
             failed                 share of explained images without a usable map
+            gap, broken            median gap of a method that promises a sum, and share of images where it misses it
             present_defined        mean share over the others that have the artefact
             status, message        ok, or why there is no number
     rows    one row per image and metric
