@@ -87,7 +87,7 @@ QUICK = Settings(
     attention_variant="small",
     rationale_variant="small",
     recipe="quick",
-    samples=40,
+    samples=20,
     gate=0.97,
     gate_reinforce=0.9,
 )
