@@ -35,7 +35,7 @@ from forsooth.suites.bam_claims import CLAIMS, change, claims_fine, claims_summa
 from forsooth.suites.verdicts import Interval, crossed, mean_of
 
 Perform = Callable[[Plan], Store]
-# Without the user's data the figures are made at the scale of the embedded ones, of networks that are trained to the end.
+# Without the user's data the figures are made at the scale of the embedded ones, of networks trained to the end.
 EMBEDDED = dataclasses.replace(
     bam_presets.QUICK, ks=bam_presets.KS, samples=200, few=40, fine=60, robust=60, test=6, sets=20, stop_at=None
 )
