@@ -28,7 +28,7 @@ MAY_IMPORT = {
     "engine": {"records", "store"},
     "plugins": {"records", "names"},
     "settings": {"records", "names"},
-    "report": {"records", "names", "papers", "counted", "stats"},
+    "report": {"records", "names", "papers", "counted", "stats", "scores"},
     "suites": FLOOR | ROOMS | {"engine", "store", "plugins", "settings", "counted", "stats"},
     "doors": FLOOR
     | {

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from forsooth.records import Metric
+from forsooth.records import SCORED, Metric
 
-# Did not take part: nobody could be scored here. Every other status but "ok" is a failure of the method.
+# Did not take part: nobody could be scored here. Every other status that is not in `SCORED` is a failure.
 ABSENT = ("skipped", "below gate", "no sample", "too few players", "no anchor")
 
 
@@ -36,7 +36,7 @@ def filled(
     """`counted` for a metric known by its direction and bounds alone; a bound of None or infinity is no bound."""
     rows = rows[~rows["status"].isin(ABSENT)]
     value = rows["value"].astype(float)
-    ok = rows["status"].eq("ok")
+    ok = rows["status"].isin(SCORED)
     finite = np.isfinite(value)
     failed = ~ok | ~finite
     worst = _worst(rows.assign(value=value.mask(failed)), better=better, bounds=bounds, within=within)

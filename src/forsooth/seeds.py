@@ -1,6 +1,7 @@
 """One integer becomes many independent, named generators, so that order and parallelism change nothing."""
 
 import hashlib
+from collections.abc import Iterable
 
 import torch
 from torch import Tensor
@@ -36,3 +37,8 @@ def in_turns(strata: Tensor, draw: torch.Generator) -> Tensor:
         turn[own] = torch.arange(int(own.sum()))
     within = torch.rand(len(order), generator=draw, dtype=torch.float64)  # who comes first in a turn is drawn, too
     return order[(turn + within).argsort()]
+
+
+def generators(seed: int, name: str, samples: Iterable[int]) -> list[torch.Generator]:
+    """One generator for each sample, by its number: its draws depend neither on its neighbours nor on its place."""
+    return [generator(seed, name, int(sample)) for sample in samples]

@@ -1,4 +1,3 @@
-import pandas as pd
 from report.by_hand import run_of, scores
 from report.made_up import row
 
@@ -10,7 +9,7 @@ from forsooth.report.verdict import verdict
 
 def said(made: Results) -> list[str]:
     tables = all_medians(made)
-    boards = {metric: board(table, gaps=pd.Series(dtype=float)) for metric, table in tables.items()}
+    boards = {metric: board(table) for metric, table in tables.items()}
     return list(verdict(made, tables, boards))
 
 

@@ -13,6 +13,7 @@ from forsooth.counted import counted
 from forsooth.records import UsageError
 from forsooth.report import bootstrap
 from forsooth.report.bootstrap import Floats
+from forsooth.report.promises import gap_table
 from forsooth.scores.planted import ATTR
 
 DRAWS = 2_000
@@ -93,6 +94,7 @@ def tabled(rows: pd.DataFrame, kinds: Mapping[str, str]) -> pd.DataFrame:
         lines += [{**here, **line(method, kind, own, drawn, kinds)} for method, kind in kinds.items()]
     table = pd.DataFrame(lines)
     blind = table[table["method"].eq("random")].set_index("artefact")["present"]
+    table = table.join(gap_table(rows), on="method")
     table = table.assign(random=table["artefact"].map(blind))
     return table.assign(finding=[finding(one) for one in table.to_dict("records")])
 

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from forsooth.counted import counted
 from forsooth.doors import inputs
 from forsooth.doors.words import joined
+from forsooth.report.promises import broken_promises, gap_table
 from forsooth.scores.contrast import IIR
 from forsooth.scores.functionless import Patched
 from forsooth.stats import holm, share_of
@@ -179,6 +180,8 @@ def told(case: Case, done: Patched, table: pd.DataFrame, rows: pd.DataFrame) -> 
     parts.append(f"Beside them, {' and '.join(nulls)}; {steady}.")
     if some < FEW:
         parts.append(f"Warning: with {some} patches the intervals are wide; give at least {FEW} inputs.")
+    gaps = gap_table(rows.assign(metric="gap", value=rows["gap"]))
+    parts += [" ".join(broken_promises(gaps).values())] if broken_promises(gaps) else []
     parts.append(advice(good[good["kind"].eq("method")], rows, case.wanted.threshold))
     return "\n\n".join(parts)
 

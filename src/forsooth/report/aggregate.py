@@ -13,7 +13,7 @@ from safetensors.numpy import load_file
 
 from forsooth.counted import ABSENT, filled
 from forsooth.names import unknown
-from forsooth.records import UsageError
+from forsooth.records import SCORED, UsageError
 
 NO_MODEL = "none"  # what nulls carry as model: they belong to every panel of their dataset
 COLUMNS = (
@@ -119,7 +119,7 @@ def took_part(results: Results, metric: str) -> pd.DataFrame:
     record = results.run["metrics"][choose("metric", metric, results.run["metrics"])]
     factors, rows = results.run["factors"], results.rows
     rows = rows[rows["part"].eq("scores") & ~rows["status"].isin(ABSENT)]
-    whole = rows["metric"].eq("") & ~rows["status"].eq("ok")
+    whole = rows["metric"].eq("") & ~rows["status"].isin(SCORED)
     rows = _on_all_samples(_in_all_panels(rows[rows["metric"].eq(metric) | whole], factors=factors), factors=factors)
     rows = rows[[*factors, "method", "model_seed", "sample", "value", "status", "message"]]
     return filled(rows, better=record["better"], bounds=record.get("bounds"), within=factors)

@@ -9,6 +9,7 @@ from forsooth.report.aggregate import Results, panel_names
 from forsooth.report.bootstrap import exceeds
 from forsooth.report.leaderboard import wins
 from forsooth.report.medians import Medians
+from forsooth.report.promises import broken_promises
 from forsooth.report.tables import number, share
 
 NOTABLE = 0.05  # share of lost samples from which a method is named
@@ -33,6 +34,7 @@ def verdict(results: Results, tables: Mapping[str, Medians], boards: Mapping[str
         _strongest_null(results, table),
         _never(board),
         _failing(board),
+        _broken(board),
         _gated(results),
     )
     return tuple(sentence for sentence in said if sentence)
@@ -105,6 +107,10 @@ def _failing(board: pd.DataFrame) -> str:
     lost = board[board["failed"].ge(NOTABLE)].sort_values("failed", ascending=False)
     said = [f"{line.method} on {share(line.failed)}" for line in lost.itertuples()]
     return f"No usable map, and so the worst possible score: {listed(said)} of samples." if said else ""
+
+
+def _broken(board: pd.DataFrame) -> str:
+    return " ".join(broken_promises(board.set_index("method")).values())
 
 
 def _gated(results: Results) -> str:

@@ -186,6 +186,7 @@ def question(
         truth=dataset.truth[rows].to(device),
         layer=layer,
         seed=ask["seed"],
+        samples=rows,
     )
 
 
@@ -205,10 +206,8 @@ def judged(
         metric = find(name, METRICS, argument="metrics")
         found = explain.score(flat, {"truth": region.expand(len(flat), -1, -1)}, [metric], samples)
         rows += [{**row, "er": region.double().mean().item()} for row in found]
-    if "promised" in made and shared["part"] == "scores":
-        gap = find("gap", METRICS, argument="metrics").function(maps, made["promised"]).tolist()
-        pairs = zip(samples, gap, strict=True)
-        rows += [{"metric": "gap", "sample": s, "value": v, "er": None, "status": "ok"} for s, v in pairs]
+    if shared["part"] == "scores":
+        rows = explain.with_gaps(rows, explain.gaps(Cell(tensors=made)), samples, er=None)
     presence = {int(sample): name for name, own in groups.items() for sample in own}
     return [in_part({**shared, **row, "presence": presence[row["sample"]]}) for row in rows]
 

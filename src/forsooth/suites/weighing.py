@@ -1,6 +1,7 @@
 """The words of a document, weighed by a method: ask it on word vectors, score what it gives to the articles."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -129,6 +130,7 @@ def weights_of_words(
         seed = seeds.derive(ask["seed"], int(rows[here[0]])) if ask["null"] else ask["seed"]
         behind = background(given, fit, length)
         question = asked(model, x[places, :length], truth[rows[places], :length], behind, seed, ask)
+        question = replace(question, samples=rows[places])
         made = explain.attribute(ask["method"], question)
         if "maps" not in made.tensors:
             weights[places] = torch.nan
@@ -137,8 +139,9 @@ def weights_of_words(
             continue
         maps = made.tensors["maps"].double()
         weights[places, :length] = maps.abs().sum(2) if ask["method"] in NORMED else maps.sum(2)
-        if "promised" in made.tensors:
-            gap[places] = find("gap", METRICS, argument="metrics").function(maps, made.tensors["promised"]).double()
+        missed = explain.gaps(made)
+        if missed is not None:
+            gap[places] = missed
     return {"weights": weights, "gap": gap, "told": told}
 
 
@@ -231,9 +234,7 @@ def judged(
                 told_so = {"status": "no sample", "message": f"the document has no {kind_of_words(name)} words"}
             value = float("nan") if told_so else row["value"]
             table.append({**shared, **row, **told_so, **part, "value": value, "frequency": reading.number(share)})
-    gaps = zip(samples, found["gap"].tolist(), strict=True)
-    plain = {"metric": "gap", "status": "ok", "frequency": None}
-    return table + [{**shared, **plain, "sample": s, "value": gap} for s, gap in gaps if gap == gap]
+    return [{**shared, **row} for row in explain.with_gaps(table, found["gap"], samples, frequency=None)]
 
 
 def kind_of_words(metric: str) -> str:
