@@ -100,6 +100,7 @@ def training_task(
     arch, number = shared["about"]["model"], shared["about"]["model_seed"]
     known = RECIPES[settings.recipe]
     recipe = replace(known, gate=settings.gate, restarts=0, epochs=settings.epochs or known.epochs)
+    recipe = replace(recipe, stop_at=known.stop_at if settings.stop_at is None else settings.stop_at)
     arguments = {
         **shared,
         "net": dict(net),
