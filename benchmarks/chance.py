@@ -1,0 +1,112 @@
+"""Are we as sure as we say? Simulated boards, from `forsooth.stats` and the doors that use it.
+
+    python benchmarks/chance.py intervals   how often a 95 % interval holds the true score
+    python benchmarks/chance.py boards      how often a board of 24 equal methods names any difference
+    python benchmarks/chance.py few         the same of two methods with 2 to 10 samples
+    python benchmarks/chance.py doors       two methods of one law in the doors `bias` and `dryrun`
+    python benchmarks/chance.py power       how often a true difference is named
+
+A number behind the command is how many boards are drawn for each line (1000).
+
+Scores are 0.5 + sample + training + rest, with standard deviations in proportion √ρ : spread : √(1 - ρ), where samples and
+rest together have 0.15; ρ is the share of it that a sample keeps from network to network. Methods of one board share half
+of the variance of each part, as maps of one network do.
+"""
+
+import sys
+from collections.abc import Sequence
+from itertools import product
+
+import numpy as np
+
+from forsooth.stats.differences import AGAINST, against, differing, pairs
+from forsooth.stats.claims import holm
+from forsooth.stats.panels import Floats, Panel, panel_of
+from forsooth.stats.spread import half_widths, spread_of
+
+NOISE = 0.15  # standard deviation over samples
+SPREADS = (0.0, 0.03, 0.05, 0.1, 0.15)  # of trainings
+
+
+def scores(
+    rng: np.random.Generator,
+    *,
+    panels: int,
+    methods: int,
+    samples: int,
+    trainings: int,
+    spread: float,
+    kept: float = 0.5,
+    alike: float = 0.5,
+    shapes: str = "normal",
+) -> list[Panel]:
+    """Panels of equal methods, each panel with samples of its own.
+
+    spread  standard deviation of trainings
+    kept    ρ, share of the variance over samples that they keep from network to network
+    alike   share of each variance that methods have in common
+    shapes  "normal", or "skewed" (exponential, less its median)
+    """
+    made = []
+    for dataset in range(panels):
+        parts = [
+            NOISE * kept**0.5 * _part(rng, methods, samples, 1, alike=alike, shapes=shapes),
+            NOISE * (1 - kept) ** 0.5 * _part(rng, methods, samples, trainings, alike=alike, shapes=shapes),
+            spread * _part(rng, methods, 1, trainings, alike=alike),
+        ]
+        made.append(panel_of(0.5 + sum(parts), samples=np.arange(samples), dataset=dataset))
+    return made
+
+
+def _part(
+    rng: np.random.Generator, methods: int, samples: int, trainings: int, *, alike: float, shapes: str = "normal"
+) -> Floats:
+    """(methods, samples, trainings) with variance 1, of which methods share the part `alike`."""
+    common = rng.normal(size=(1, samples, trainings))
+    own = rng.normal(size=(methods, samples, trainings))
+    both = alike**0.5 * common + (1 - alike) ** 0.5 * own
+    return both if shapes == "normal" else np.exp(both) - 1  # the median stays 0
+
+
+def covered(panels: Sequence[Panel]) -> bool:
+    """Whether the interval of the first method's score holds 0.5."""
+    value = np.mean([panel.value[0] for panel in panels])
+    return bool(abs(value - 0.5) <= half_widths(spread_of(panels))[0, -1])
+
+
+def any_named(panels: Sequence[Panel], *, nulls: int = 4) -> bool:
+    """Whether a board names any difference: between two methods, or of a method and a null in one panel."""
+    if differing(pairs(panels)).any():
+        return True
+    single = np.stack([found[:-nulls, -nulls:] for found in against(panels)])
+    return bool((holm(single) <= AGAINST).any())
+
+
+def intervals(boards: int) -> None:
+    print(f"95 % intervals: share that holds the true score, {boards} boards each (± {2 * (0.05 * 0.95 / boards) ** 0.5:.3f})")
+    print("panels ρ trainings samples | spread of trainings " + " ".join(f"{spread:5g}" for spread in SPREADS))
+    rng = np.random.default_rng(0)
+    seen = []
+    for panels, kept, trainings, samples in product((1, 4), (0.0, 0.5, 1.0), (2, 3, 5, 10), (5, 10, 20, 100, 200)):
+        size = {"panels": panels, "methods": 1, "samples": samples, "trainings": trainings, "kept": kept}
+        shares = [np.mean([covered(scores(rng, spread=s, **size)) for _ in range(boards)]) for s in SPREADS]
+        seen += shares
+        print(f"{panels:6} {kept:3} {trainings:9} {samples:7} | {'':19} " + " ".join(f"{share:.3f}" for share in shares))
+    inside = np.mean([(0.93 <= share) & (share <= 0.97) for share in seen])
+    print(f"least {min(seen):.3f}, most {max(seen):.3f}, mean {np.mean(seen):.3f}; {inside:.0%} lie in 0.93 to 0.97")
+
+
+def boards(count: int) -> None:
+    print(f"24 equal methods, 4 of them nulls: share of {count} boards that name any difference; wanted at most 0.050")
+    rng = np.random.default_rng(0)
+    print("panels trainings samples | spread of trainings     0   0.05   0.15")
+    for panels, trainings, samples in product((1, 2, 8), (1, 2, 3, 5), (20, 50, 200)):
+        size = {"panels": panels, "methods": 24, "samples": samples, "trainings": trainings}
+        spreads = (0.0, 0.05, 0.15) if trainings > 1 else (0.0,)
+        shares = [np.mean([any_named(scores(rng, spread=s, **size)) for _ in range(count)]) for s in spreads]
+        print(f"{panels:6} {trainings:9} {samples:7} | {'':19} " + "  ".join(f"{share:.3f}" for share in shares), flush=True)
+
+
+if __name__ == "__main__":
+    command, *rest = sys.argv[1:] or ["intervals"]
+    globals()[command](int(rest[0]) if rest else 1000)

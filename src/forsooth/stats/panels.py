@@ -1,0 +1,118 @@
+"""What samples and trainings do to the medians of one panel."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Panel:
+    """The medians of one panel, and the parts of their chance (see `forsooth.stats`).
+
+    dataset    panels with the same number share samples
+    samples    (samples,) whole numbers, in order
+    value      (methods,) median over samples and trainings; nan where a method took no part
+    signs      (methods, samples) mean over trainings of sign(y - median) / 2, centred; 0 where there is no score
+    quantiles  (methods, samples) the scores in order, in as many blocks as there are samples: the mean of each
+    residual   (methods, methods) what is left of the signs beside samples and trainings: covariance of its mean
+    trainings  (methods, trainings) median over the samples of each training
+    """
+
+    dataset: int
+    samples: NDArray[np.int64]
+    value: Floats
+    signs: Floats
+    quantiles: Floats
+    residual: Floats
+    trainings: Floats
+
+    def take(self, methods: NDArray[np.int64] | Sequence[int]) -> "Panel":
+        """The same, of these methods in this order."""
+        return replace(
+            self,
+            value=self.value[methods],
+            signs=self.signs[methods],
+            quantiles=self.quantiles[methods],
+            residual=self.residual[np.ix_(methods, methods)],
+            trainings=self.trainings[methods],
+        )
+
+
+def panel_of(scores: Floats, *, samples: NDArray[np.int64], dataset: int = 0) -> Panel:
+    """The panel of scores (methods, samples, trainings), nan where there is none.
+
+    A method with one training among many (a null knows no training) has the same scores in each.
+    """
+    scores = _spread_over_trainings(scores)
+    there = np.isfinite(scores)
+    taken = there.any(axis=(1, 2))
+    filled = np.where(taken[:, None, None], scores, 0.0)  # nanmedian warns of methods without a score
+    value = _median(filled, axis=(1, 2))
+    signs = np.where(there, np.sign(filled - value[:, None, None]) / 2, 0.0)
+    by_sample = signs.sum(axis=2) / np.maximum(1, there.sum(axis=2))
+    return Panel(
+        dataset=dataset,
+        samples=samples,
+        value=np.where(taken, value, np.nan),
+        signs=by_sample - by_sample.mean(axis=1, keepdims=True),
+        quantiles=_quantiles(scores),
+        residual=_residual(signs),
+        trainings=_by_training(filled),
+    )
+
+
+def _median(values: Floats, axis: int | tuple[int, ...]) -> Floats:
+    """The median of what is there; numpy's for whole tables is ten times faster than the one that looks for nan."""
+    median = np.nanmedian if np.isnan(values).any() else np.median
+    return np.asarray(median(values, axis=axis))
+
+
+def _spread_over_trainings(scores: Floats) -> Floats:
+    """`scores` where a method's only training stands for all."""
+    trained = np.isfinite(scores).any(axis=1)  # (methods, trainings)
+    single = np.flatnonzero((trained.sum(axis=1) == 1) & (trained.shape[1] > 1))
+    if not len(single):
+        return scores
+    spread = scores.copy()
+    spread[single] = scores[single, :, trained[single].argmax(axis=1)][:, :, None]
+    return spread
+
+
+def _quantiles(scores: Floats) -> Floats:
+    """Means of as many blocks of the ordered scores as there are samples: (methods, samples, trainings) -> (methods, samples).
+
+    Blocks, for the scores of one sample in all trainings may be the same number: they count as one.
+    """
+    methods, samples, _ = scores.shape
+    flat = np.sort(scores.reshape(methods, -1), axis=1)
+    known = np.isfinite(flat).sum(axis=1)
+    if (known == flat.shape[1]).all():
+        return np.asarray(flat.reshape(scores.shape).mean(axis=2))
+    blocks = np.zeros((methods, samples))
+    for row, own, count in zip(blocks, flat, known, strict=True):
+        if count:
+            row[:] = np.interp((np.arange(samples) + 0.5) / samples, (np.arange(count) + 0.5) / count, own[:count])
+    return blocks
+
+
+def _residual(signs: Floats) -> Floats:
+    """Covariance of the mean of signs (methods, samples, trainings) less the means of their sample and training."""
+    methods, samples, trainings = signs.shape
+    if trainings < 2 or samples < 2:
+        return np.zeros((methods, methods))
+    left = signs - signs.mean(axis=2, keepdims=True) - signs.mean(axis=1, keepdims=True)
+    left = (left + signs.mean(axis=(1, 2), keepdims=True)).reshape(methods, -1)
+    return np.asarray(left @ left.T / (samples * (trainings - 1)) / (samples * trainings))
+
+
+def _by_training(scores: Floats) -> Floats:
+    """Medians (methods, trainings); a training that a method lacks stands at the mean of its others."""
+    missing = np.isnan(scores).all(axis=1)
+    medians = _median(np.where(missing[:, None, :], 0.0, scores), axis=1)
+    weight = np.maximum(1, (~missing).sum(axis=1, keepdims=True))
+    mean = np.where(missing, 0.0, medians).sum(axis=1, keepdims=True) / weight
+    return np.where(missing, mean, medians)
