@@ -8,9 +8,9 @@
 
 A number behind the command is how many boards are drawn for each line (1000).
 
-Scores are 0.5 + sample + training + rest, with standard deviations in proportion √ρ : spread : √(1 - ρ), where samples and
-rest together have 0.15; ρ is the share of it that a sample keeps from network to network. Methods of one board share half
-of the variance of each part, as maps of one network do.
+Scores are 0.5 + sample + training + rest. Sample and rest together have standard deviation 0.15, and ρ is the share of
+their variance that a sample keeps from network to network. Methods of one board share half of the variance of each
+part, as maps of one network do.
 """
 
 import sys
@@ -19,8 +19,7 @@ from itertools import product
 
 import numpy as np
 
-from forsooth.stats.differences import AGAINST, against, differing, pairs
-from forsooth.stats.claims import holm
+from forsooth.stats.differences import differing, losses, pairs, wins
 from forsooth.stats.panels import Floats, Panel, panel_of
 from forsooth.stats.spread import half_widths, spread_of
 
@@ -39,6 +38,7 @@ def scores(
     kept: float = 0.5,
     alike: float = 0.5,
     shapes: str = "normal",
+    ahead: float = 0.0,
 ) -> list[Panel]:
     """Panels of equal methods, each panel with samples of its own.
 
@@ -46,6 +46,7 @@ def scores(
     kept    ρ, share of the variance over samples that they keep from network to network
     alike   share of each variance that methods have in common
     shapes  "normal", or "skewed" (exponential, less its median)
+    ahead   by how much the first method is better
     """
     made = []
     for dataset in range(panels):
@@ -54,7 +55,8 @@ def scores(
             NOISE * (1 - kept) ** 0.5 * _part(rng, methods, samples, trainings, alike=alike, shapes=shapes),
             spread * _part(rng, methods, 1, trainings, alike=alike),
         ]
-        made.append(panel_of(0.5 + sum(parts), samples=np.arange(samples), dataset=dataset))
+        better = ahead * (np.arange(methods) == 0)[:, None, None]
+        made.append(panel_of(0.5 + better + sum(parts), dataset=dataset, network=dataset))
     return made
 
 
@@ -76,35 +78,70 @@ def covered(panels: Sequence[Panel]) -> bool:
 
 def any_named(panels: Sequence[Panel], *, nulls: int = 4) -> bool:
     """Whether a board names any difference: between two methods, or of a method and a null in one panel."""
-    if differing(pairs(panels)).any():
-        return True
-    single = np.stack([found[:-nulls, -nulls:] for found in against(panels)])
-    return bool((holm(single) <= AGAINST).any())
+    null = np.arange(len(panels[0].value)) < nulls
+    kinds = {"sign": 1, "null": null, "rival": np.ones_like(null)}
+    named = [differing(pairs(panels)), wins(panels, **kinds), losses(panels, **kinds)]
+    return any(found.any() for found in named)
 
 
-def intervals(boards: int) -> None:
-    print(f"95 % intervals: share that holds the true score, {boards} boards each (± {2 * (0.05 * 0.95 / boards) ** 0.5:.3f})")
-    print("panels ρ trainings samples | spread of trainings " + " ".join(f"{spread:5g}" for spread in SPREADS))
+def line(panels: int, kept: str, trainings: int, samples: int, shares: Sequence[float]) -> None:
+    words = " ".join(f"{share:.3f}" for share in shares)
+    print(f"{panels:6} {kept:3} {trainings:9} {samples:7} | {'':19} {words}", flush=True)
+
+
+def intervals(count: int) -> None:
+    """How often a 95 % interval holds the true score."""
+    error = 2 * (0.05 * 0.95 / count) ** 0.5
+    print(f"95 % intervals: share that holds the true score, {count} boards each (± {error:.3f})")
+    print("panels   ρ trainings samples | spread of trainings " + " ".join(f"{spread:5g}" for spread in SPREADS))
     rng = np.random.default_rng(0)
     seen = []
     for panels, kept, trainings, samples in product((1, 4), (0.0, 0.5, 1.0), (2, 3, 5, 10), (5, 10, 20, 100, 200)):
         size = {"panels": panels, "methods": 1, "samples": samples, "trainings": trainings, "kept": kept}
-        shares = [np.mean([covered(scores(rng, spread=s, **size)) for _ in range(boards)]) for s in SPREADS]
+        shares = [np.mean([covered(scores(rng, spread=s, **size)) for _ in range(count)]) for s in SPREADS]
         seen += shares
-        print(f"{panels:6} {kept:3} {trainings:9} {samples:7} | {'':19} " + " ".join(f"{share:.3f}" for share in shares))
-    inside = np.mean([(0.93 <= share) & (share <= 0.97) for share in seen])
+        line(panels, f"{kept:g}", trainings, samples, shares)
+    inside = np.mean([0.93 <= share <= 0.97 for share in seen])
     print(f"least {min(seen):.3f}, most {max(seen):.3f}, mean {np.mean(seen):.3f}; {inside:.0%} lie in 0.93 to 0.97")
 
 
 def boards(count: int) -> None:
+    """How often a board of equal methods names any difference."""
     print(f"24 equal methods, 4 of them nulls: share of {count} boards that name any difference; wanted at most 0.050")
+    print("panels     trainings samples | spread of trainings     0  0.05  0.15")
     rng = np.random.default_rng(0)
-    print("panels trainings samples | spread of trainings     0   0.05   0.15")
     for panels, trainings, samples in product((1, 2, 8), (1, 2, 3, 5), (20, 50, 200)):
         size = {"panels": panels, "methods": 24, "samples": samples, "trainings": trainings}
         spreads = (0.0, 0.05, 0.15) if trainings > 1 else (0.0,)
         shares = [np.mean([any_named(scores(rng, spread=s, **size)) for _ in range(count)]) for s in spreads]
-        print(f"{panels:6} {trainings:9} {samples:7} | {'':19} " + "  ".join(f"{share:.3f}" for share in shares), flush=True)
+        line(panels, "", trainings, samples, shares)
+
+
+def few(count: int) -> None:
+    """The same of two methods, with few samples."""
+    print(f"two equal methods, one training: share of {count} boards that tell them apart; wanted at most 0.050")
+    rng = np.random.default_rng(0)
+    for alike, shapes in product((0.0, 0.5, 0.95), ("normal", "skewed")):
+        shares = []
+        for samples in (2, 3, 5, 6, 7, 8, 10, 20):
+            size = {"panels": 1, "methods": 2, "samples": samples, "trainings": 1, "spread": 0.0}
+            drawn = (scores(rng, alike=alike, shapes=shapes, **size) for _ in range(count))
+            shares.append(np.mean([differing(pairs(panels)).any() for panels in drawn]))
+        words = " ".join(f"{share:.3f}" for share in shares)
+        print(f"methods share {alike:4g}, {shapes}: 2, 3, 5, 6, 7, 8, 10, 20 samples {words}")
+
+
+def power(count: int) -> None:
+    """How often a true difference is named."""
+    print(f"one method of 24 is better by so much: share of {count} boards that tell it from half of the others")
+    rng = np.random.default_rng(0)
+    for panels, trainings, samples in product((1, 8), (1, 2, 3, 5), (20, 50, 200)):
+        size = {"panels": panels, "methods": 24, "samples": samples, "trainings": trainings}
+        shares = []
+        for ahead in (0.05, 0.1, 0.2, 0.3):
+            drawn = (scores(rng, spread=0.03, ahead=ahead, **size) for _ in range(count))
+            shares.append(np.mean([differing(pairs(own))[0].mean() >= 0.5 for own in drawn]))
+        line(panels, "", trainings, samples, shares)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from scipy import stats
 
 from forsooth.stats.claims import holm
 from forsooth.stats.panels import Floats, Panel
-from forsooth.stats.spread import TOLERANCE, Spread, own_variance, pooled_variance, pvalues, spread_of
+from forsooth.stats.spread import TOLERANCE, Spread, own_variance, pvalues, spread_of
 
 Bools = NDArray[np.bool_]
 
@@ -48,15 +48,20 @@ def against(panels: Sequence[Panel]) -> list[Floats]:
 
     Trainings spread as in the mean of all panels, or wider where the panel's own do.
     """
-    claims = len(panels) * len(panels[0].value)
-    width = width_of(AGAINST, claims)
-    trained = [panel for panel in panels if panel.trainings.shape[1] > 1]
-    pooled = pooled_variance(trained) if trained else None
-    found = []
-    for panel in panels:
-        spread = _alone(panel, pooled, width=width)
-        found.append(pvalues(panel.value, spread))
-    return found
+    width = width_of(AGAINST, len(panels) * len(panels[0].value))
+    pooled = _pooled(panels)
+    return [pvalues(panel.value, _alone(panel, pooled, width=width)) for panel in panels]
+
+
+def _pooled(panels: Sequence[Panel]) -> tuple[Floats, int] | None:
+    """Variance between trainings in one panel, mean over panels, and its degrees of freedom; None of one training."""
+    trained = [panel for panel in panels if len(panel.seeds) > 1]
+    if not trained:
+        return None
+    weight = np.array([len(panel.seeds) - 1 for panel in trained])
+    mean = np.tensordot(weight / weight.sum(), np.stack([own_variance([panel]) for panel in trained]), axes=1)
+    networks = {panel.network: len(panel.seeds) - 1 for panel in trained}
+    return mean, sum(networks.values())
 
 
 def _alone(panel: Panel, pooled: tuple[Floats, int] | None, *, width: float) -> Spread:
@@ -64,11 +69,44 @@ def _alone(panel: Panel, pooled: tuple[Floats, int] | None, *, width: float) -> 
     if pooled is None:
         return spread_of([panel], width=width, doubt=doubt_of(width))
     variance, degrees = pooled
-    trainings = panel.trainings.shape[1]
+    trainings = len(panel.seeds)
     if trainings > 1:
-        variance = np.maximum(variance, own_variance(panel))
+        variance = np.maximum(variance, own_variance([panel]))
     df = np.where(variance > 0, float(degrees), np.inf)
     return spread_of([panel], width=width, doubt=doubt_of(width), trainings=(variance / trainings, df))
+
+
+def wins(panels: Sequence[Panel], *, sign: int, null: Bools, rival: Bools) -> Bools:
+    """(panels, methods): clearly better than every null that is a rival; all methods and panels are one family.
+
+    Who must beat all nulls must beat the hardest: the p-value is the largest of them. A null without a score in a panel
+    (some read images, and take no part in tables) need not be beaten there.
+    """
+    value = np.stack([panel.value for panel in panels])
+    rivals = np.isfinite(value) & ~null
+    if not (null & rival).any():
+        return np.zeros_like(rivals)
+    pvalue = _against_nulls(panels, sign=sign, null=null & rival)
+    away = np.isnan(value[:, None, null & rival])
+    hardest = np.where(away, 0.0, pvalue).max(axis=2)
+    hardest[~rivals | away.all(axis=2)] = np.nan
+    return np.asarray(holm(hardest) <= AGAINST / 2)
+
+
+def losses(panels: Sequence[Panel], *, sign: int, null: Bools, rival: Bools) -> Bools:
+    """(panels, methods, nulls): clearly worse than a null that is a rival; all of them are one family."""
+    pvalue = _against_nulls(panels, sign=-sign, null=null & rival)
+    pvalue[:, null] = np.nan
+    return np.asarray(holm(pvalue) <= AGAINST / 2)
+
+
+def _against_nulls(panels: Sequence[Panel], *, sign: int, null: Bools) -> Floats:
+    """One-sided p-values that a method is ahead of a null: (panels, methods, nulls), nan where nothing is known."""
+    value = np.stack([panel.value for panel in panels])
+    two_sided = np.stack([found[:, null] for found in against(panels)])
+    ahead = sign * (value[:, :, None] - value[:, None, null]) > 0
+    one_sided = np.where(ahead, two_sided / 2, 1.0)
+    return np.where(np.isnan(two_sided), np.nan, one_sided)
 
 
 def letters(differ: Bools) -> list[str]:

@@ -14,21 +14,27 @@ class Panel:
     """The medians of one panel, and the parts of their chance (see `forsooth.stats`).
 
     dataset    panels with the same number share samples
+    network    panels with the same number share trainings, too
     samples    (samples,) whole numbers, in order
+    seeds      (trainings,) whole numbers, in order
     value      (methods,) median over samples and trainings; nan where a method took no part
     signs      (methods, samples) mean over trainings of sign(y - median) / 2, centred; 0 where there is no score
     quantiles  (methods, samples) the scores in order, in as many blocks as there are samples: the mean of each
-    residual   (methods, methods) what is left of the signs beside samples and trainings: covariance of its mean
+    left       (methods, samples, trainings) what is left of the signs beside samples and trainings
     trainings  (methods, trainings) median over the samples of each training
+    several    (methods,) bool: has more trainings than one
     """
 
     dataset: int
+    network: int
     samples: NDArray[np.int64]
+    seeds: NDArray[np.int64]
     value: Floats
     signs: Floats
     quantiles: Floats
-    residual: Floats
+    left: Floats
     trainings: Floats
+    several: NDArray[np.bool_]
 
     def take(self, methods: NDArray[np.int64] | Sequence[int]) -> "Panel":
         """The same, of these methods in this order."""
@@ -37,17 +43,29 @@ class Panel:
             value=self.value[methods],
             signs=self.signs[methods],
             quantiles=self.quantiles[methods],
-            residual=self.residual[np.ix_(methods, methods)],
+            left=self.left[methods],
             trainings=self.trainings[methods],
+            several=self.several[methods],
         )
 
 
-def panel_of(scores: Floats, *, samples: NDArray[np.int64], dataset: int = 0) -> Panel:
-    """The panel of scores (methods, samples, trainings), nan where there is none.
+def panel_of(
+    scores: Floats,
+    *,
+    samples: NDArray[np.int64] | None = None,
+    seeds: NDArray[np.int64] | None = None,
+    dataset: int = 0,
+    network: int = 0,
+) -> Panel:
+    """The panel of scores (methods, samples, trainings), nan where there is none; samples and seeds count from 0.
 
     A method with one training among many (a null knows no training) has the same scores in each.
     """
-    scores = _spread_over_trainings(scores)
+    samples = np.arange(scores.shape[1]) if samples is None else samples
+    seeds = np.arange(scores.shape[2]) if seeds is None else seeds
+    several = np.isfinite(scores).any(axis=1).sum(axis=1) > 1
+    trained = _trained(scores)
+    scores = _spread_over_trainings(scores)[:, :, trained]
     there = np.isfinite(scores)
     taken = there.any(axis=(1, 2))
     filled = np.where(taken[:, None, None], scores, 0.0)  # nanmedian warns of methods without a score
@@ -56,12 +74,15 @@ def panel_of(scores: Floats, *, samples: NDArray[np.int64], dataset: int = 0) ->
     by_sample = signs.sum(axis=2) / np.maximum(1, there.sum(axis=2))
     return Panel(
         dataset=dataset,
+        network=network,
         samples=samples,
+        seeds=seeds[trained],
         value=np.where(taken, value, np.nan),
         signs=by_sample - by_sample.mean(axis=1, keepdims=True),
         quantiles=_quantiles(scores),
-        residual=_residual(signs),
+        left=_left(signs),
         trainings=_by_training(filled),
+        several=several,
     )
 
 
@@ -71,19 +92,26 @@ def _median(values: Floats, axis: int | tuple[int, ...]) -> Floats:
     return np.asarray(median(values, axis=axis))
 
 
+def _trained(scores: Floats) -> NDArray[np.bool_]:
+    """(trainings,) those of methods that have several; the first, where none has."""
+    there = np.isfinite(scores).any(axis=1)  # (methods, trainings)
+    several = there[there.sum(axis=1) > 1].any(axis=0)
+    return several if several.any() else np.arange(there.shape[1]) == 0
+
+
 def _spread_over_trainings(scores: Floats) -> Floats:
     """`scores` where a method's only training stands for all."""
-    trained = np.isfinite(scores).any(axis=1)  # (methods, trainings)
-    single = np.flatnonzero((trained.sum(axis=1) == 1) & (trained.shape[1] > 1))
+    there = np.isfinite(scores).any(axis=1)  # (methods, trainings)
+    single = np.flatnonzero((there.sum(axis=1) == 1) & (there.shape[1] > 1))
     if not len(single):
         return scores
     spread = scores.copy()
-    spread[single] = scores[single, :, trained[single].argmax(axis=1)][:, :, None]
+    spread[single] = scores[single, :, there[single].argmax(axis=1)][:, :, None]
     return spread
 
 
 def _quantiles(scores: Floats) -> Floats:
-    """Means of as many blocks of the ordered scores as there are samples: (methods, samples, trainings) -> (methods, samples).
+    """Means of the ordered scores (methods, samples, trainings), in as many blocks as samples: (methods, samples).
 
     Blocks, for the scores of one sample in all trainings may be the same number: they count as one.
     """
@@ -99,14 +127,10 @@ def _quantiles(scores: Floats) -> Floats:
     return blocks
 
 
-def _residual(signs: Floats) -> Floats:
-    """Covariance of the mean of signs (methods, samples, trainings) less the means of their sample and training."""
-    methods, samples, trainings = signs.shape
-    if trainings < 2 or samples < 2:
-        return np.zeros((methods, methods))
+def _left(signs: Floats) -> Floats:
+    """Signs (methods, samples, trainings) less the means of their sample and training."""
     left = signs - signs.mean(axis=2, keepdims=True) - signs.mean(axis=1, keepdims=True)
-    left = (left + signs.mean(axis=(1, 2), keepdims=True)).reshape(methods, -1)
-    return np.asarray(left @ left.T / (samples * (trainings - 1)) / (samples * trainings))
+    return np.asarray(left + signs.mean(axis=(1, 2), keepdims=True))
 
 
 def _by_training(scores: Floats) -> Floats:

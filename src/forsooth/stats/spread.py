@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special, stats
 
 from forsooth.stats.panels import Floats, Panel
@@ -58,10 +57,9 @@ def spread_of(
     slopes = [_slopes(panel, width / len(panels) ** 0.25) for panel in panels]
     samples, samples_df, count = _of_samples(panels, slopes)
     samples = samples + doubt * _one_disagreement(panels, slopes)
-    left = sum(_differences(slope[:, None] * panel.residual * slope) for panel, slope in zip(panels, slopes, strict=True))
     every, every_df = training_variances(panels) if trainings is None else trainings
     return Spread(
-        samples=np.maximum(0.0, samples - left / len(panels) ** 2),
+        samples=np.maximum(0.0, samples - _of_the_rest(panels, slopes)),
         samples_df=samples_df,
         trainings=every,
         trainings_df=every_df,
@@ -77,7 +75,7 @@ def _differences(covariance: Floats) -> Floats:
 
 
 def _slopes(panel: Panel, width: float) -> Floats:
-    """Slope of each quantile function around 1/2, over `width` standard errors of the signs to each side: (methods,)."""
+    """Slope of each quantile function around 1/2, over `width` standard errors of the signs each way: (methods,)."""
     samples = panel.signs.shape[1]
     reach = width * panel.signs.std(axis=1) / np.sqrt(samples)
     ends = np.clip(0.5 + reach * np.array([[-1.0], [1.0]]), 0, 1) * samples - 0.5  # (2, methods), places in the order
@@ -85,8 +83,14 @@ def _slopes(panel: Panel, width: float) -> Floats:
     below = np.floor(places).astype(np.int64)
     above = np.minimum(below + 1, samples - 1)
     methods = np.arange(len(panel.quantiles))
-    low, high = (1 - places + below) * panel.quantiles[methods, below] + (places - below) * panel.quantiles[methods, above]
+    part = places - below
+    low, high = (1 - part) * panel.quantiles[methods, below] + part * panel.quantiles[methods, above]
     return np.asarray((high - low) / np.where(reach > 0, 2 * reach, 1.0))
+
+
+def _groups(numbers: Sequence[int]) -> list[list[int]]:
+    """Places of the panels that have the same number."""
+    return [[k for k, own in enumerate(numbers) if own == number] for number in dict.fromkeys(numbers)]
 
 
 def _of_samples(panels: Sequence[Panel], slopes: Sequence[Floats]) -> tuple[Floats, Floats, int]:
@@ -95,8 +99,7 @@ def _of_samples(panels: Sequence[Panel], slopes: Sequence[Floats]) -> tuple[Floa
     variance = np.zeros((methods, methods))
     inverse = np.zeros((methods, methods))
     count = 0
-    for dataset in dict.fromkeys(panel.dataset for panel in panels):
-        own = [k for k, panel in enumerate(panels) if panel.dataset == dataset]
+    for own in _groups([panel.dataset for panel in panels]):
         moved = _moved([panels[k] for k in own], [slopes[k] / len(panels) for k in own])
         here, df = _variances(moved)
         variance += here
@@ -107,7 +110,7 @@ def _of_samples(panels: Sequence[Panel], slopes: Sequence[Floats]) -> tuple[Floa
 
 
 def _one_disagreement(panels: Sequence[Panel], slopes: Sequence[Floats]) -> Floats:
-    """What one more sample on which two methods disagree adds to A, shared out over panels: (methods + 1, methods + 1)."""
+    """What one more sample on which two methods disagree adds to A, shared out over panels; shaped as A."""
     squares = [(slope / panel.signs.shape[1]) ** 2 / 2 for panel, slope in zip(panels, slopes, strict=True)]
     return _differences(np.diag(np.mean(squares, axis=0))) / len(panels) ** 2
 
@@ -129,7 +132,8 @@ def _variances(moved: Floats) -> tuple[Floats, Floats]:
     """
     count = moved.shape[1]
     if count < 2:
-        return np.full((2, len(moved), len(moved)), np.nan)[0], np.full((len(moved), len(moved)), np.nan)
+        unknown = np.full((len(moved), len(moved)), np.nan)
+        return unknown, unknown
     second = np.empty((len(moved), len(moved)))
     fourth = np.empty_like(second)
     for k, row in enumerate(moved):
@@ -144,36 +148,72 @@ def _variances(moved: Floats) -> tuple[Floats, Floats]:
     return second / count, 2 * count / (np.maximum(1.0, 3 + excess) - (count - 3) / (count - 1))
 
 
+def _of_the_rest(panels: Sequence[Panel], slopes: Sequence[Floats]) -> Floats:
+    """E of the mean over panels, (methods + 1, methods + 1); panels of one network have it in common."""
+    methods = len(panels[0].value)
+    covariance = np.zeros((methods, methods))
+    for own in _groups([panel.network for panel in panels]):
+        parts = [slopes[k][:, None, None] / len(panels) * panels[k].left for k in own]
+        rest = _joined(parts, [panels[k] for k in own])
+        _, samples, trainings = rest.shape
+        if trainings > 1:
+            flat = rest.reshape(methods, -1)
+            covariance += flat @ flat.T / (samples * (trainings - 1)) / (samples * trainings)
+    return _differences(covariance)
+
+
+def _joined(parts: Sequence[Floats], panels: Sequence[Panel]) -> Floats:
+    """Sum of (methods, samples, trainings) over panels of one network, each part at its samples and seeds."""
+    samples = np.unique(np.concatenate([panel.samples for panel in panels]))
+    seeds = np.unique(np.concatenate([panel.seeds for panel in panels]))
+    joined = np.zeros((len(parts[0]), len(samples), len(seeds)))
+    for part, panel in zip(parts, panels, strict=True):
+        rows = np.searchsorted(samples, panel.samples)
+        columns = np.searchsorted(seeds, panel.seeds)
+        joined[:, rows[:, None], columns] += part
+    return joined
+
+
 def training_variances(panels: Sequence[Panel]) -> tuple[Floats, Floats]:
     """B of the mean over panels and its degrees of freedom (Welch's), both (methods + 1, methods + 1).
 
-    A panel with one training has the mean variance of the others; where all have one, B is 0 with infinite degrees.
+    A network with one training has the mean variance of the others; where all have one, B is 0 with infinite degrees.
     """
-    trained = [panel for panel in panels if panel.trainings.shape[1] > 1]
     methods = len(panels[0].value) + 1
+    networks = [[panels[k] for k in own] for own in _groups([panel.network for panel in panels])]
+    trained = [own for own in networks if trainings_of(own) > 1]
     if not trained:
         return np.zeros((methods, methods)), np.full((methods, methods), np.inf)
-    single = len(panels) - len(trained)
-    parts = np.stack([own_variance(panel) / panel.trainings.shape[1] for panel in trained])
-    degrees = np.array([panel.trainings.shape[1] - 1 for panel in trained])
+    parts = np.stack([own_variance(own) * (len(own) / len(panels)) ** 2 / trainings_of(own) for own in trained])
+    degrees = np.array([trainings_of(own) - 1 for own in trained])
     whole = parts.sum(axis=0)
     squares = (parts**2 / (degrees[:, None, None] + 2)).sum(axis=0)
     df = np.where(squares > 0, whole**2 / np.where(squares > 0, squares, 1.0) - 2, np.inf)
     df = np.where(squares > 0, np.clip(df, degrees.min(), degrees.sum()), np.inf)
-    missing = single * pooled_variance(trained)[0]
-    return (whole + missing) / len(panels) ** 2, df
+    single = sum((len(own) / len(panels)) ** 2 for own in networks if trainings_of(own) == 1)
+    return whole + single * pooled_variance(trained)[0], df
 
 
-def own_variance(panel: Panel) -> Floats:
-    """Variance between trainings of all differences, (methods + 1, methods + 1)."""
-    return _differences(np.atleast_2d(np.cov(panel.trainings)))
+def trainings_of(panels: Sequence[Panel]) -> int:
+    """How many trainings the panels of one network have."""
+    return len(np.unique(np.concatenate([panel.seeds for panel in panels])))
 
 
-def pooled_variance(panels: Sequence[Panel]) -> tuple[Floats, int]:
-    """Variance between trainings of all differences, mean over panels, and its degrees of freedom."""
-    degrees = [panel.trainings.shape[1] - 1 for panel in panels]
-    parts = [df * own_variance(panel) for df, panel in zip(degrees, panels, strict=True)]
-    return sum(parts) / sum(degrees), sum(degrees)
+def own_variance(panels: Sequence[Panel]) -> Floats:
+    """Variance between trainings of all differences, in the mean over the panels of one network; shaped as B."""
+    centred = [panel.trainings - panel.trainings.mean(axis=1, keepdims=True) for panel in panels]
+    seeds = np.unique(np.concatenate([panel.seeds for panel in panels]))
+    joined = np.zeros((len(centred[0]), len(seeds)))
+    for part, panel in zip(centred, panels, strict=True):
+        joined[:, np.searchsorted(seeds, panel.seeds)] += part / len(panels)
+    return _differences(joined @ joined.T / (len(seeds) - 1))
+
+
+def pooled_variance(networks: Sequence[Sequence[Panel]]) -> tuple[Floats, int]:
+    """Variance between trainings of all differences, mean over networks, and its degrees of freedom."""
+    degrees = [trainings_of(panels) - 1 for panels in networks]
+    parts = [df * own_variance(panels) for df, panels in zip(degrees, networks, strict=True)]
+    return np.asarray(sum(parts)) / sum(degrees), sum(degrees)
 
 
 def half_widths(spread: Spread) -> Floats:
@@ -206,5 +246,3 @@ def least(count: int) -> float:
     (0.03125, 1.0)
     """
     return float(min(1.0, 2.0 ** (1 - count)))
-
-
