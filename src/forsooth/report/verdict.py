@@ -9,9 +9,10 @@ from forsooth.report.aggregate import Results, panel_names
 from forsooth.report.leaderboard import losses, wins
 from forsooth.report.medians import Medians
 from forsooth.report.tables import number, share
+from forsooth.stats.differences import enough
+from forsooth.stats.spread import FEWEST
 
 NOTABLE = 0.05  # share of lost samples from which a method is named
-ENOUGH = 6  # with fewer samples, all of one sign come by chance in more than 5 of 100 cases
 
 
 def verdict(results: Results, tables: Mapping[str, Medians], boards: Mapping[str, pd.DataFrame]) -> tuple[str, ...]:
@@ -44,7 +45,8 @@ def _winner(metric: str, board: pd.DataFrame) -> str:
     best, ties = ranked.iloc[0], ranked[ranked["group"].eq("A")]["method"].tolist()[1:]
     nulls = int(ranked["null"].sum())
     rivals = plural(len(ranked) - nulls, "method") + (f" and {plural(nulls, 'null')}" if nulls else "")
-    where = f"score {number(best['score'])}, 95 % interval {number(best['low'])} to {number(best['high'])}"
+    ends = f"{number(best['low'])} to {number(best['high'])}"
+    where = f"score {number(best['score'])}, 95 % interval {ends} over {best['over']}"
     tied = f"; it cannot be told from {listed(ties)}" if ties else ""
     null = ", which never looks at the model," if best["null"] else ""
     return f"By {metric}, {best['method']}{null} comes first among {rivals} ({where}){tied}."
@@ -115,16 +117,42 @@ def _gated(results: Results) -> str:
     return f"{gated} of {len(training)} trained models fell below the accuracy gate and {were} not explained."
 
 
-def caution(results: Results) -> str:
-    """What the intervals cannot know."""
-    rows = results.rows[results.rows["part"].eq("scores") & results.rows["model_seed"].ge(0)]
-    counted = rows[rows["sample"].ge(0)].groupby(results.run["factors"])["sample"].nunique()
-    least = int(counted.min()) if len(counted) else ENOUGH
-    few = f" A panel has {plural(least, 'sample')} only: too few to tell anything clearly." if least < ENOUGH else ""
-    if rows["model_seed"].nunique() > 1:
-        return f"Intervals are over samples and trainings.{few}"
-    said = "There is one training per panel: intervals are over samples, and cannot know how another training differs."
-    return said + few
+def caution(tables: Mapping[str, Medians]) -> str:
+    """What the intervals are over, and what they cannot know."""
+    for table in list(tables.values())[:1]:
+        return " ".join([*_of_trainings(table), *_of_samples(table)])
+    return ""
+
+
+def _of_trainings(table: Medians) -> list[str]:
+    """What is known of trainings, in words."""
+    networks = {panel.network: len(panel.seeds) for panel in table.chance}
+    single = sum(trainings == 1 for trainings in networks.values())
+    if single == len(networks):
+        alone = "There is one training per panel: intervals are over samples alone (each with draws of its own)"
+        return [
+            f"{alone}, cannot know how another training differs, and nothing here is claimed beyond these networks."
+        ]
+    known = ["Intervals are over samples (each with draws of its own) and trainings."]
+    if sum(networks.values()) - len(networks) < FEWEST:
+        few = f"{max(networks.values())} trainings of one network are too few to know how far trainings differ"
+        known.append(f"But {few}: intervals are wide, and no method that is trained is called clearly better or worse.")
+    elif single:
+        are = "has" if single == 1 else "have"
+        known.append(
+            f"{single} of {len(networks)} networks {are} one training, and are taken to spread as the others do."
+        )
+    return known
+
+
+def _of_samples(table: Medians) -> list[str]:
+    """Whether the smallest panel has enough samples for a claim."""
+    fewest = min(panel.signs.shape[1] for panel in table.chance)
+    needed = enough(int(np.isfinite(table.value[:, ~table.null]).sum()))
+    if fewest >= needed:
+        return []
+    there = f"A panel has {plural(fewest, 'sample')} only"
+    return [f"{there}: it takes {needed} to call a method clearly better than a null among so many comparisons."]
 
 
 def plural(count: int, noun: str) -> str:

@@ -32,7 +32,7 @@ say without a law for the scores; and there is no claim at all where trainings h
 
 Holm 1979, Scandinavian Journal of Statistics 6. Mohamad, Goeman, van Zwet 2022, Biometrics 78. Owen 2007, Annals of
 Applied Statistics 1 (a bootstrap of rows and columns triples E). Satterthwaite 1946, Biometrics Bulletin 2. Welch
-1947, Biometrika 34. Westfall and Young 1993, Resampling-Based Multiple Testing (their max-T would gain 4 % of width
+1947, Biometrika 34. Westfall and Young 1993, Resampling-Based Multiple Testing (their max-T would gain 2 % of width
 over Holm on 24 methods, and needs draws). Woodruff 1952, Journal of the American Statistical Association 47.
 """
 

@@ -109,6 +109,15 @@ def _against_nulls(panels: Sequence[Panel], *, sign: int, null: Bools) -> Floats
     return np.where(np.isnan(two_sided), np.nan, one_sided)
 
 
+def enough(claims: int) -> int:
+    """Samples that it takes to call any of so many methods clearly better than a null, however far ahead it is.
+
+    >>> enough(1), enough(400)
+    (7, 15)
+    """
+    return int(np.ceil(np.log2(max(1, claims) / (AGAINST / 2))))
+
+
 def letters(differ: Bools) -> list[str]:
     """Tie groups A, B, … of methods in order, best first: a new group where one differs from the group's first member.
 
