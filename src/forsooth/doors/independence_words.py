@@ -1,6 +1,7 @@
 """How often each method would draw attention to what has no function: the table, its intervals, and plain words."""
 
 from dataclasses import dataclass, fields
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,11 @@ from torch import Tensor, nn
 from forsooth.doors import inputs
 from forsooth.doors.words import joined
 from forsooth.scores.functionless import Patched
+from forsooth.stats import holm, share_of
 
 FEW = 20  # inputs below which an interval says little
 SHOWN = ("method", "attention", "low", "high", "raised", "change", "failed", "status")
-CERTAIN = 0.05  # level of the test whether two methods differ
+CERTAIN = 0.05  # chance that of methods that are all the same any two are said to differ
 
 
 @dataclass(frozen=True)
@@ -136,9 +138,8 @@ def line_of(name: str, rows: pd.DataFrame, threshold: float) -> dict[str, Any]:
     if good.empty:
         lost = rows.iloc[0] if there.empty else there.iloc[0]
         return {"method": name, **nothing, "failed": failed, "status": lost["status"], "message": lost["message"]}
-    hits = int(good["change"].ge(threshold).sum())
-    ends = stats.binomtest(hits, len(good)).proportion_ci(method="wilson")
-    numbers = {"attention": hits / len(good), "low": float(ends.low), "high": float(ends.high)}
+    share = share_of(good["change"].ge(threshold))
+    numbers = {"attention": share.mean, "low": share.low, "high": share.high}
     numbers |= {"raised": float(good["rise"].ge(threshold).mean()), "change": float(good["change"].median())}
     return {"method": name, **numbers, "failed": failed, "status": "ok", "message": ""}
 
@@ -181,7 +182,7 @@ def advice(methods: pd.DataFrame, rows: pd.DataFrame, threshold: float) -> str:
     if methods.empty:
         return "No method gave a usable map: ask others."
     best, names = methods["method"].iloc[0], methods["method"].tolist()
-    worse = [name for name in names[1:] if certain(rows, best, name, threshold)]
+    worse = surely_worse(rows, best, names, threshold)
     same = [name for name in names if name not in worse]
     often = methods[methods["low"] > 0.5]["method"].tolist()
     tail = f" In more than half of the inputs {joined(often)} would mislead." if often else ""
@@ -190,9 +191,20 @@ def advice(methods: pd.DataFrame, rows: pd.DataFrame, threshold: float) -> str:
     return f"{least} Steadiness alone is no proof: ask `forsooth bias`, too."
 
 
-def certain(rows: pd.DataFrame, one: str, two: str, threshold: float) -> bool:
-    """Whether the second draws attention more often, on the inputs that both have: the exact test of the pairs."""
+def surely_worse(rows: pd.DataFrame, best: str, names: list[str], threshold: float) -> list[str]:
+    """Those of `names` that draw attention more often than `best`; all pairs are one family, for `best` was picked."""
+    pairs = list(combinations(names, 2))
+    adjusted = holm([pvalue(rows, one, two, threshold) for one, two in pairs])
+    sure = [pair for pair, value in zip(pairs, adjusted, strict=True) if value <= CERTAIN]
+    return [name for name in names if (best, name) in sure and name != best]
+
+
+def pvalue(rows: pd.DataFrame, one: str, two: str, threshold: float) -> float:
+    """Whether two methods draw attention equally often, on the inputs that both have: the exact test of the pairs."""
     good = rows[rows["status"].eq("ok") & rows["method"].isin([one, two])]
     wide = good.assign(hit=good["change"].ge(threshold)).pivot(index="sample", columns="method", values="hit").dropna()
-    more, less = (int((wide[a].astype(bool) & ~wide[b].astype(bool)).sum()) for a, b in ((two, one), (one, two)))
-    return more > less and float(stats.binomtest(more, more + less).pvalue) < CERTAIN
+    first = wide[one].astype(bool)
+    second = wide[two].astype(bool)
+    more = int((second & ~first).sum())
+    less = int((first & ~second).sum())
+    return float(stats.binomtest(more, more + less).pvalue) if more + less else 1.0

@@ -109,6 +109,15 @@ def _against_nulls(panels: Sequence[Panel], *, sign: int, null: Bools) -> Floats
     return np.where(np.isnan(two_sided), np.nan, one_sided)
 
 
+def enough_for_pairs(methods: int) -> int:
+    """Samples that it takes to tell any two of so many methods apart, where pairs are all that is claimed.
+
+    >>> enough_for_pairs(2), enough_for_pairs(12)
+    (6, 12)
+    """
+    return int(np.ceil(1 + np.log2(max(1, methods * (methods - 1) // 2) / LEVEL)))
+
+
 def enough(claims: int) -> int:
     """Samples that it takes to call any of so many methods clearly better than a null, however far ahead it is.
 

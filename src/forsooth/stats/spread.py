@@ -20,26 +20,27 @@ CLAIMED_LUCK = 0.01  # the same where something is claimed, far out in the tail
 class Spread:
     """How far chance moves differences of scores, mean over panels; row and column `methods` stand for the number 0.
 
-    samples    (methods + 1, methods + 1) variance (A - E)₊, and its degrees of freedom
-    trainings  (methods + 1, methods + 1) variance B, and its degrees of freedom; infinite where there is one training
-    count      how many samples were drawn, in all datasets together
+    samples  (methods + 1, methods + 1) variance (A - E)₊, and its degrees of freedom
+    common   (methods + 1, methods + 1) variance B of what all samples have in common, trainings or permutations, and
+             its degrees of freedom; infinite where nothing was drawn twice
+    count    how many samples were drawn, in all datasets together
     """
 
     samples: Floats
     samples_df: Floats
-    trainings: Floats
-    trainings_df: Floats
+    common: Floats
+    common_df: Floats
     count: int
 
     @property
     def variance(self) -> Floats:
-        return self.samples + self.trainings
+        return self.samples + self.common
 
     def df(self, luck: float) -> Floats:
         """Degrees of freedom, reckoned with the upper bound of B that is exceeded with probability `luck`."""
-        known = np.isfinite(self.trainings_df)
-        own = np.where(known, self.trainings_df, 1.0)
-        bound = self.trainings * np.where(known, own / stats.chi2.ppf(luck, own), 1.0)
+        known = np.isfinite(self.common_df)
+        own = np.where(known, self.common_df, 1.0)
+        bound = self.common * np.where(known, own / stats.chi2.ppf(luck, own), 1.0)
         inverse = self.samples**2 / self.samples_df + bound**2 / own
         together = (self.samples + bound) ** 2
         return np.where(inverse > 0, together / np.where(inverse > 0, inverse, 1.0), np.inf)
@@ -61,8 +62,27 @@ def spread_of(
     return Spread(
         samples=np.maximum(0.0, samples - _of_the_rest(panels, slopes)),
         samples_df=samples_df,
-        trainings=every,
-        trainings_df=every_df,
+        common=every,
+        common_df=every_df,
+        count=count,
+    )
+
+
+def spread_of_means(values: Floats, parts: Floats | None = None) -> Spread:
+    """The spread of means over samples, values (methods, samples), by Student; nan of one sample.
+
+    parts  (methods, groups) errors that all samples have in common, whose squares sum to the variance of the mean
+    """
+    methods, count = values.shape
+    unknown = np.full((methods + 1, methods + 1), np.nan)
+    centred = values - values.mean(axis=1, keepdims=True)
+    groups = 0 if parts is None else parts.shape[1]
+    common = np.zeros_like(unknown) if parts is None else _differences(parts @ parts.T)
+    return Spread(
+        samples=_differences(centred @ centred.T) / (count * (count - 1)) if count > 1 else unknown,
+        samples_df=np.full_like(unknown, max(1, count - 1)),
+        common=common,
+        common_df=np.where(common > 0, groups - 1.0, np.inf),
         count=count,
     )
 
@@ -234,7 +254,7 @@ def pvalues(value: Floats, spread: Spread) -> Floats:
     found = 2 * special.stdtr(spread.df(CLAIMED_LUCK)[:-1, :-1], -ratio)
     found = np.where(np.isinf(spread.df(CLAIMED_LUCK)[:-1, :-1]), 2 * special.ndtr(-ratio), found)
     found = np.maximum(found, least(spread.count))
-    unknown = (spread.trainings_df < FEWEST)[:-1, :-1]
+    unknown = (spread.common_df < FEWEST)[:-1, :-1]
     found = np.where((size <= TOLERANCE) | unknown, 1.0, found)
     return np.where(np.isfinite(variance), found, np.nan)
 
