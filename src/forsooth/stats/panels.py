@@ -63,11 +63,11 @@ def panel_of(
     """
     samples = np.arange(scores.shape[1]) if samples is None else samples
     seeds = np.arange(scores.shape[2]) if seeds is None else seeds
-    several = np.isfinite(scores).any(axis=1).sum(axis=1) > 1
+    several = _there(scores).sum(axis=1) > 1
     trained = _trained(scores)
     scores = _spread_over_trainings(scores)[:, :, trained]
     there = np.isfinite(scores)
-    taken = there.any(axis=(1, 2))
+    taken = np.asarray(there.any(axis=(1, 2)))
     filled = np.where(taken[:, None, None], scores, 0.0)  # nanmedian warns of methods without a score
     value = _median(filled, axis=(1, 2))
     signs = np.where(there, np.sign(filled - value[:, None, None]) / 2, 0.0)
@@ -92,21 +92,27 @@ def _median(values: Floats, axis: int | tuple[int, ...]) -> Floats:
     return np.asarray(median(values, axis=axis))
 
 
+def _there(scores: Floats) -> NDArray[np.bool_]:
+    """Whether a method has any score in a training: (methods, samples, trainings) -> (methods, trainings)."""
+    return np.asarray(np.isfinite(scores).any(axis=1))
+
+
 def _trained(scores: Floats) -> NDArray[np.bool_]:
     """(trainings,) those of methods that have several; the first, where none has."""
-    there = np.isfinite(scores).any(axis=1)  # (methods, trainings)
-    several = there[there.sum(axis=1) > 1].any(axis=0)
+    there = _there(scores)
+    several = np.asarray(there[there.sum(axis=1) > 1].any(axis=0))
     return several if several.any() else np.arange(there.shape[1]) == 0
 
 
 def _spread_over_trainings(scores: Floats) -> Floats:
     """`scores` where a method's only training stands for all."""
-    there = np.isfinite(scores).any(axis=1)  # (methods, trainings)
+    there = _there(scores)
     single = np.flatnonzero((there.sum(axis=1) == 1) & (there.shape[1] > 1))
     if not len(single):
         return scores
     spread = scores.copy()
-    spread[single] = scores[single, :, there[single].argmax(axis=1)][:, :, None]
+    only = np.argmax(there[single], axis=1)
+    spread[single] = np.take_along_axis(scores[single], only[:, None, None], axis=2)
     return spread
 
 
@@ -135,7 +141,7 @@ def _left(signs: Floats) -> Floats:
 
 def _by_training(scores: Floats) -> Floats:
     """Medians (methods, trainings); a training that a method lacks stands at the mean of its others."""
-    missing = np.isnan(scores).all(axis=1)
+    missing = ~_there(scores)
     medians = _median(np.where(missing[:, None, :], 0.0, scores), axis=1)
     weight = np.maximum(1, (~missing).sum(axis=1, keepdims=True))
     mean = np.where(missing, 0.0, medians).sum(axis=1, keepdims=True) / weight
