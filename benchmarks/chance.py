@@ -3,7 +3,7 @@
     python benchmarks/chance.py intervals   how often a 95 % interval holds the true score
     python benchmarks/chance.py boards      how often a board of 24 equal methods names any difference
     python benchmarks/chance.py few         the same of two methods with 2 to 10 samples
-    python benchmarks/chance.py doors       two methods of one law in the doors `bias` and `dryrun`
+    python benchmarks/chance.py doors       how often the door `bias` tells methods of one law apart
     python benchmarks/chance.py power       how often a true difference is named
 
 A number behind the command is how many boards are drawn for each line (1000).
@@ -129,6 +129,24 @@ def few(count: int) -> None:
             shares.append(np.mean([differing(pairs(panels)).any() for panels in drawn]))
         words = " ".join(f"{share:.3f}" for share in shares)
         print(f"methods share {alike:4g}, {shapes}: 2, 3, 5, 6, 7, 8, 10, 20 samples {words}")
+
+
+def doors(count: int) -> None:
+    """Methods of one law in the door `bias`: the function that judges its pairs, on made-up biases of single inputs."""
+    from forsooth.doors.answer import judged_pairs
+
+    rng = np.random.default_rng(0)
+    print(f"methods of one law in the door `bias`: share of {count} runs that tell any two apart; wanted at most 0.050")
+    for methods, law in product((2, 4, 12), ("exponential", "lognormal")):
+        shares = []
+        for inputs in (1, 2, 3, 5, 10, 30):
+            named = 0
+            for _ in range(count):
+                values = 0.05 * getattr(rng, law)(size=(methods, inputs))
+                named += judged_pairs(values, None, rivals=np.ones(methods, dtype=bool), scale=4.0)[1].any()
+            shares.append(named / count)
+        words = " ".join(f"{share:.3f}" for share in shares)
+        print(f"{methods:2} methods, {law:11}: 1, 2, 3, 5, 10, 30 inputs {words}", flush=True)
 
 
 def power(count: int) -> None:
