@@ -1,37 +1,164 @@
-"""The figures of `studies/xaitris.md`: python studies/xaitris.py FOLDER writes its tables there, as csv.
+"""The tables of `studies/xaitris.md` and what the README shows of them: python studies/xaitris.py FOLDER.
 
-The quick run takes minutes; Table B2 takes about half an hour per preset on two cores. Stopped, it goes on.
+FOLDER is the folder of `forsooth run xaitris --preset quick --out FOLDER`, finished or not; what is missing is run.
+Parts (`--parts`, all but the dear ones unless asked for):
+
+quick        quick-emd.csv, quick-ima.csv, quick-precision.csv (boards), quick-panels.csv (a board for each panel),
+             quick-nulls.csv (the best method beside the best null) and suppressors.csv under `studies/xaitris/`, and
+             the README's picture docs/leaderboard.png
+readme       the printed table below the README's ten lines of Python, which are run
+few-samples  few-samples.csv, minutes
+table-b2     table-b2.csv, about half an hour per preset on two cores
+
+Then `python studies/findings.py` prints sentences on them, each with its line for `studies/sentences/`.
 """
 
+import argparse
+import dataclasses
+import re
+import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 import forsooth
+from forsooth import report
 from forsooth.progress import Lines
+from forsooth.report.bootstrap import interval
+from forsooth.report.drawing import rendered
+from forsooth.report.figures import draw
+from forsooth.report.medians import Medians, medians
+
+ROOT = Path(__file__).parent.parent
+METRICS = ("emd", "ima", "precision")
+PANEL = ["scenario", "background", "model"]
+PARTS = ("quick", "readme", "few-samples", "table-b2")
+SHOWN = re.compile(r"(```python\n(?P<code>.*?)```\n\n```\n)(?P<printed>.*?)(```)", flags=re.S)
 
 
-def suppressors(run: forsooth.Run) -> pd.DataFrame:
-    """Mean over methods of the median IMA, by background: correlated noise makes suppressors of background pixels."""
-    rows = run.rows.query("part == 'scores' and metric == 'ima' and model != 'none' and sample >= 0")
-    factors = ["scenario", "model", "background", "method"]
-    medians = rows.fillna({"value": 0.0}).groupby(factors)["value"].median()
-    return medians.groupby(factors[:3]).mean().unstack().round(3)
+def quick_run(folder: Path, settings: dict[str, str], only: dict[str, str]) -> forsooth.Run:
+    """The run in `folder` as it is if it is finished, else made."""
+    if (folder / "run.json").is_file():
+        return forsooth.Run(folder)
+    return forsooth.run("xaitris", settings=settings, only=only, out=folder, workers=2, progress=Lines())
 
 
-def main() -> None:
-    folder = Path(sys.argv[1])
-    run = forsooth.run("xaitris", out=folder / "quick", workers=2, progress=Lines())
-    for metric in ("emd", "ima", "precision"):
-        run.leaderboard(metric).round(3).to_csv(folder / f"quick-{metric}.csv", index=False)
-    suppressors(run).to_csv(folder / "suppressors.csv")
-    table, words = forsooth.reproduce("xaitris/few-samples", out=folder / "artefacts", progress=Lines())
-    table.to_csv(folder / "few-samples.csv", index=False)
+def panel_boards(results: report.Results, metric: str) -> pd.DataFrame:
+    """The leaderboard of each panel by itself: the same interval, ranks and tie groups, over one panel alone.
+
+    `wins` is 1 where a method is clearly better than every null of the panel.
+    """
+    rows = results.rows
+    panels = medians(results, metric, draws=1).panels[PANEL]
+    boards = []
+    for panel in panels.to_dict("records"):
+        data = rows["scenario"].eq(panel["scenario"]) & rows["background"].eq(panel["background"])
+        own = rows[data & rows["model"].isin([panel["model"], "none"])]
+        board = report.leaderboard(dataclasses.replace(results, rows=own), metric)
+        boards.append(board.assign(metric=metric, **panel))
+    columns = ["score", "low", "high", "rank", "rank_low", "rank_high", "group", "failed", "wins", "null"]
+    return pd.concat(boards)[["metric", *PANEL, "method", *columns]].round(3)
+
+
+def against_nulls(panels: pd.DataFrame) -> pd.DataFrame:
+    """For each panel the best method beside the best null, and how many methods are clearly better than every null."""
+    lines = []
+    ranked = panels[panels["rank"].notna()]
+    for key, board in ranked.groupby(["metric", *PANEL], sort=False):
+        methods = board[~board["null"]]
+        line = dict(zip(["metric", *PANEL], key, strict=True))
+        line |= {"winners": int((methods["wins"] > 0).sum()), "methods": len(methods), "rivals": len(board)}
+        for kind, part in (("method", methods), ("null", board[board["null"]])):
+            best = part.sort_values("rank").iloc[0]
+            line |= {kind: best["method"]}
+            line |= {f"{kind}_{column}": best[column] for column in ("score", "low", "high", "rank")}
+        lines.append(line)
+    return pd.DataFrame(lines)
+
+
+def suppressors(table: Medians) -> pd.DataFrame:
+    """Mean over methods of a panel's median, WHITE and CORR side by side, and their difference, with intervals.
+
+    Correlated noise makes suppressors of background pixels. Intervals are over what the board's are over.
+    """
+    methods = ~table.null
+    value = pd.DataFrame(table.panels[PANEL]).assign(value=np.nanmean(table.value[:, methods], axis=1))
+    draws = np.nanmean(table.draws[:, methods], axis=1)  # (panels, draws)
+    lines = []
+    for (scenario, model), pair in value.groupby(["scenario", "model"], sort=False):
+        place = {background: row for row, background in pair["background"].items()}
+        line: dict[str, object] = {"scenario": scenario, "model": model}
+        for background, row in place.items():
+            line |= with_interval(background, value["value"][row], draws[row])
+        if len(place) == 2:
+            fall = value["value"][place["CORR"]] - value["value"][place["WHITE"]]
+            line |= with_interval("difference", fall, draws[place["CORR"]] - draws[place["WHITE"]])
+        lines.append(line)
+    return pd.DataFrame(lines).round(3)
+
+
+def with_interval(name: str, value: float, draws: np.ndarray) -> dict[str, float]:
+    low, high = interval(draws)
+    return {name: value, f"{name}_low": float(low), f"{name}_high": float(high)}
+
+
+def write_quick(run: forsooth.Run, tables: Path, picture: Path, *, metrics: tuple[str, ...] = METRICS) -> None:
+    results = report.read(run.folder)
+    for metric in metrics:
+        run.leaderboard(metric).round(3).to_csv(tables / f"quick-{metric}.csv", index=False)
+    panels = pd.concat([panel_boards(results, metric) for metric in metrics])
+    panels.to_csv(tables / "quick-panels.csv", index=False)
+    against_nulls(panels).to_csv(tables / "quick-nulls.csv", index=False)
+    suppressors(medians(results, "ima")).to_csv(tables / "suppressors.csv", index=False)
+    drawing, *_ = draw("leaderboard", results, {metric: medians(results, metric) for metric in metrics})
+    picture.write_bytes(rendered(drawing.figure, "png"))
+
+
+def write_readme(readme: Path) -> None:
+    """Run the README's Python and put what it prints below it."""
+    text = readme.read_text()
+    shown = SHOWN.search(text)
+    if shown is None:
+        raise SystemExit(f"{readme} must hold a block of Python and below it what it prints, found none")
+    with tempfile.TemporaryDirectory() as folder:
+        done = subprocess.run([sys.executable, "-c", shown["code"]], cwd=folder, stdout=subprocess.PIPE, text=True)
+    if done.returncode:
+        raise SystemExit(f"the Python of {readme} fails, see above; nothing was changed")
+    readme.write_text(text[: shown.start("printed")] + done.stdout + text[shown.end("printed") :])
+
+
+def write_reproduction(name: str, folder: Path, tables: Path) -> None:
+    table, words = forsooth.reproduce(f"xaitris/{name}", workers=2, out=folder / "artefacts", progress=Lines())
+    table.to_csv(tables / f"{name}.csv", index=False)
     print(words)
-    table, words = forsooth.reproduce("xaitris/table-b2", workers=2, out=folder / "artefacts", progress=Lines())
-    table.to_csv(folder / "table-b2.csv", index=False)
-    print(words)
+
+
+def pairs(words: list[str]) -> dict[str, str]:
+    return dict(word.split("=", 1) for word in words)
+
+
+def main(words: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=["quick", "readme"])
+    parser.add_argument("--set", dest="settings", action="append", default=[], metavar="NAME=VALUE")
+    parser.add_argument("--only", action="append", default=[], metavar="FACTOR=VALUE")
+    parser.add_argument("--tables", type=Path, default=ROOT / "studies" / "xaitris", help="where the csv files go")
+    parser.add_argument("--picture", type=Path, default=ROOT / "docs" / "leaderboard.png")
+    parser.add_argument("--readme", type=Path, default=ROOT / "README.md")
+    arguments = parser.parse_args(words)
+    arguments.tables.mkdir(parents=True, exist_ok=True)
+    if "quick" in arguments.parts:
+        run = quick_run(arguments.folder, pairs(arguments.settings), pairs(arguments.only))
+        write_quick(run, arguments.tables, arguments.picture)
+    if "readme" in arguments.parts:
+        write_readme(arguments.readme)
+    for name in ("few-samples", "table-b2"):
+        if name in arguments.parts:
+            write_reproduction(name, arguments.folder, arguments.tables)
 
 
 if __name__ == "__main__":

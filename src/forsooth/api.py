@@ -46,7 +46,7 @@ def run(
 ) -> Run:
     """Run a suite, or go on where an earlier call with the same words stopped.
 
-    methods   names of the catalogue, `package.module:name`, or functions(model, x, target) -> tensor like x
+    methods   names, `package.module:name`, or functions(model, x, target) -> tensor like x and Methods of a module
     only      factor -> value or values to keep, e.g. {"scenario": "LIN"}
     settings  fields of the preset to change, e.g. {"trainings": 5, "alpha": 0.3}
     workers   processes; every number is the same whatever their count

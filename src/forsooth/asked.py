@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import torch
 
@@ -16,13 +15,9 @@ def method_path(method: str | Method | Callable[..., torch.Tensor]) -> str:
     if isinstance(method, str):
         plugins.method(method, METHODS)
         return method
-    if isinstance(method, Method) and method in METHODS:
-        return method.name
-    thing: Any = method.function if isinstance(method, Method) else method
-    path = f"{thing.__module__}:{thing.__qualname__}"
-    if "<" in path:
-        raise UsageError(f"`methods` must hold functions with a name of their own, got {path}: use def at module level")
-    return path
+    if not isinstance(method, Method):
+        return plugins.path_of(method)
+    return method.name if method in METHODS else plugins.record_path(method)
 
 
 def admitted(value: str | Iterable[str]) -> tuple[str, ...]:

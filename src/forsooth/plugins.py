@@ -72,8 +72,48 @@ def wrapped(thing: Any, *, name: str) -> Method:
     )
 
 
+def path_of(function: Any) -> str:
+    """The `package.module:name` at which any process finds the user's function or Captum class again."""
+    if not hasattr(function, "__qualname__"):
+        raise UsageError(
+            f"`methods` must hold functions with a name of their own, got a {type(function).__name__}, which other "
+            "processes cannot find again: use def at module level, or a forsooth.Method with `settings`"
+        )
+    path = f"{function.__module__}:{function.__qualname__}"
+    if "<" in path:
+        raise UsageError(f"`methods` must hold functions with a name of their own, got {path}: use def at module level")
+    if getattr(sys.modules.get(function.__module__), function.__qualname__, None) is not function:
+        raise UsageError(
+            f"`methods` must hold functions that stand in their module under their own name, got {path}, where "
+            "something else or nothing is: use def at module level"
+        )
+    return path
+
+
+def record_path(record: Method) -> str:
+    """The `package.module:name` at which any process finds this very record, with its settings and needs.
+
+    Its function's module is searched first, then the user's other modules, and last the script that runs, which other
+    scripts do not share.
+    """
+    home = getattr(record.function, "__module__", "")
+    own_modules = [name for name, module in sys.modules.items() if is_own(getattr(module, "__file__", None))]
+    for module in [home, *sorted({*own_modules} - {"__main__"}), "__main__"]:
+        for name, value in vars(sys.modules.get(module, object)).items():
+            if value is record:
+                return f"{module}:{name}"
+    raise UsageError(
+        f"`methods` must hold records that other processes can find again, got the forsooth.Method {record.name!r}, "
+        "which no module holds under a name: write `name = forsooth.Method(…)` at module level, not in a function or a "
+        "list"
+    )
+
+
 def fingerprint(thing: Any) -> str:
-    """A hash of the code of a user's function and of their modules that it imports: edited code is run again."""
+    """A hash of the code of a user's function, of their modules that it imports, and of a record's settings.
+
+    Edited code is run again, and so is a record with other settings, which may stand in another module than its code.
+    """
     function = thing.function if isinstance(thing, Method) else thing
     module = inspect.getmodule(function)
     try:
@@ -81,7 +121,8 @@ def fingerprint(thing: Any) -> str:
     except (OSError, TypeError):
         source = repr(function)  # typed at a prompt: no source to read
     others = [] if module is None else [inspect.getsource(other) for other in imported(module)]
-    return hashlib.sha256("\x1e".join([source, *others]).encode()).hexdigest()[:16]
+    settings = [repr(dict(thing.settings))] if isinstance(thing, Method) and thing.settings else []
+    return hashlib.sha256("\x1e".join([source, *others, *settings]).encode()).hexdigest()[:16]
 
 
 def imported(module: ModuleType) -> list[ModuleType]:

@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from forsooth.seeds import generator
+from forsooth.seeds import generator, generators
 
 
 def drawn(model: nn.Module, seed: int = 0) -> nn.Module:
@@ -75,6 +75,11 @@ def without_shifts(model: nn.Module) -> nn.Module:
         if name.endswith(("bias", "running_mean")):
             value.data.zero_()
     return model
+
+
+def own(seed: int, n: int = 4) -> list[torch.Generator]:
+    """A generator for each of n inputs."""
+    return generators(seed, "own", range(n))
 
 
 def inputs(n: int, *shape: int, seed: int = 1) -> Tensor:

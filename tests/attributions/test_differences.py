@@ -173,12 +173,12 @@ def test_a_window_of_padding_only_is_refused() -> None:
         deep_lift(model, nets.inputs(4, 2, 1), TARGET)
 
 
-def test_samples_must_stay_on_the_first_axis() -> None:
+def test_samples_must_keep_an_axis_of_their_own() -> None:
     class Merged(nn.Module):
         def forward(self, x: Tensor) -> Tensor:
             return F.relu(x.reshape(-1, 2)).reshape(len(x), -1)
 
-    with raises(UsageError, match=r"samples on their first axis; for 1 samples .* the shape \(2, 2\)"):
+    with raises(UsageError, match=r"axis of their own; .* shape \(8, 2\) for 4 samples and \(2, 2\) for 1"):
         deep_lift(Merged(), nets.inputs(4, 4), TARGET)
 
 

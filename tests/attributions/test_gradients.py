@@ -20,7 +20,6 @@ from forsooth.attributions.gradients import (
 )
 from forsooth.attributions.propagation import LRP
 from forsooth.records import UsageError
-from forsooth.seeds import generator
 
 X = nets.inputs(4, 1, 8, 8)
 TARGET = torch.tensor([0, 1, 1, 0])
@@ -60,14 +59,13 @@ def test_works_without_gradients_around_it_and_leaves_none() -> None:
 @mark.parametrize(("magnitude", "power"), [("signed", None), ("absolute", 1), ("squared", 2)])
 def test_smooth_grad_equals_a_loop(magnitude: Magnitude, power: int | None) -> None:
     model = nets.drawn(nets.cnn())
-    source, expected = generator(3), torch.zeros_like(X)
-    for _ in range(7):
-        noise = torch.randn(1, 8, 8, generator=source, dtype=torch.float64)
-        for i, x in enumerate(X):
+    expected = torch.zeros_like(X)
+    for i, (x, source) in enumerate(zip(X, nets.own(3), strict=True)):
+        for noise in torch.randn(7, 1, 8, 8, generator=source):
             point = x + 0.15 * (x.max() - x.min()) * noise
             slope = gradient(model, point[None], TARGET[i : i + 1])[0]
             expected[i] += (slope if power is None else slope.abs() ** power) / 7
-    ours = smooth_grad(model, X, TARGET, generator=generator(3), samples=7, magnitude=magnitude)
+    ours = smooth_grad(model, X, TARGET, generators=nets.own(3), samples=7, magnitude=magnitude)
     torch.testing.assert_close(ours, expected)
 
 
@@ -81,9 +79,9 @@ def test_the_published_settings_of_smooth_grad() -> None:
         (SMOOTH_GRAD_SQUARED, 25, "squared"),
     ):
         written = smooth_grad(
-            model, X, TARGET, generator=generator(1), samples=samples, noise=0.15, magnitude=magnitude
+            model, X, TARGET, generators=nets.own(1), samples=samples, noise=0.15, magnitude=magnitude
         )
-        assert torch.equal(record(model, X, TARGET, generator=generator(1)), written)
+        assert torch.equal(record(model, X, TARGET, generators=nets.own(1)), written)
         assert record.signed == (magnitude == "signed")
 
 
@@ -91,7 +89,7 @@ def test_without_noise_smoothing_does_nothing() -> None:
     model = nets.drawn(nets.cnn())
     slope = gradient(model, X, TARGET)
     for magnitude, expected in (("signed", slope), ("absolute", slope.abs()), ("squared", slope**2)):
-        ours = smooth_grad(model, X, TARGET, generator=generator(0), samples=4, noise=0.0, magnitude=magnitude)
+        ours = smooth_grad(model, X, TARGET, generators=nets.own(0), samples=4, noise=0.0, magnitude=magnitude)
         torch.testing.assert_close(ours, expected)
 
 
@@ -103,16 +101,17 @@ def test_smooth_grad_moves_by_the_stated_share() -> None:
         return squares(x)
 
     x = torch.tensor([[0.0, 10.0], [-1.0, 0.0]], dtype=torch.float64)
-    smooth_grad(watched, x, TARGET[:2], generator=generator(0), samples=2000, noise=0.1)
-    spread = (torch.cat(seen).view(2000, 2, 2) - x).std(dim=(0, 2))
+    smooth_grad(watched, x, TARGET[:2], generators=nets.own(0, 2), samples=2000, noise=0.1)
+    points = torch.cat(seen).view(2, 2000, 2)  # so many draws that the inputs come one by one
+    spread = (points - x[:, None]).std(dim=(1, 2))
     torch.testing.assert_close(spread, torch.tensor([1.0, 0.1], dtype=torch.float64), rtol=0.05, atol=0)
 
 
 def test_bad_knobs() -> None:
     with raises(UsageError, match=r"`samples` must be at least 1 and `noise` at least 0, got 0 and 0.15"):
-        smooth_grad(squares, X, TARGET, generator=generator(0), samples=0)
+        smooth_grad(squares, X, TARGET, generators=nets.own(0), samples=0)
     with raises(UsageError, match="`magnitude` must be one of signed, absolute, squared, got 'cubed'"):
-        smooth_grad(squares, X, TARGET, generator=generator(0), magnitude="cubed")
+        smooth_grad(squares, X, TARGET, generators=nets.own(0), magnitude="cubed")
 
 
 def test_lrp_epsilon_1_by_hand() -> None:

@@ -6,7 +6,6 @@ from pytest import mark, raises
 
 from forsooth.attributions.nulls import NULLS, laplace, oracle, sobel, sobel_last_axis
 from forsooth.records import UsageError
-from forsooth.seeds import generator
 
 X = nets.inputs(3, 2, 5, 7)
 TARGET = torch.tensor([0, 1, 1])
@@ -41,14 +40,14 @@ def test_filters_refuse_tables(name: str) -> None:
         RECORDS[name](unasked, torch.zeros(3, 4), TARGET)
 
 
-def test_random_is_uniform_and_follows_its_generator() -> None:
+def test_random_is_uniform_and_follows_its_generators() -> None:
     x = torch.zeros(40, 1, 16, 16)
-    ours = RECORDS["random"](unasked, x, x, generator=generator(1))
+    ours = RECORDS["random"](unasked, x, x, generators=nets.own(1, 40))
     assert ours.dtype == x.dtype
     assert -1 <= ours.min() < -0.99 and 0.99 < ours.max() < 1
     assert abs(ours.mean()) < 0.03 and abs(ours.square().mean() - 1 / 3) < 0.02
-    assert torch.equal(ours, RECORDS["random"](unasked, x, x, generator=generator(1)))
-    assert not torch.equal(ours, RECORDS["random"](unasked, x, x, generator=generator(2)))
+    assert torch.equal(ours, RECORDS["random"](unasked, x, x, generators=nets.own(1, 40)))
+    assert not torch.equal(ours, RECORDS["random"](unasked, x, x, generators=nets.own(2, 40)))
 
 
 def test_the_simple_ones_by_hand() -> None:

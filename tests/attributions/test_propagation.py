@@ -6,7 +6,7 @@ from captum.attr import LRP as CaptumLRP
 from pytest import mark, raises
 from torch import Tensor, nn
 
-from forsooth.attributions.propagation import deep_taylor, lrp
+from forsooth.attributions.propagation import deep_taylor, lrp, lrp_retained
 from forsooth.records import UsageError
 
 TARGET = torch.tensor([0, 1, 1, 0, 1])
@@ -114,7 +114,56 @@ def test_lrp_equals_captum_where_captum_is_right() -> None:
     net, x = nets.drawn(Net()), nets.inputs(5, 1, 8, 8)
     for model in (net, Softmaxed(net)):
         expected = CaptumLRP(model).attribute(x.clone().requires_grad_(), target=TARGET)
-        torch.testing.assert_close(lrp(model, x, TARGET), expected.detach(), rtol=1e-6, atol=1e-12)
+        found = lrp(model, x, TARGET, softmax="gradient")
+        torch.testing.assert_close(found, expected.detach(), rtol=1e-6, atol=1e-12)
+
+
+@mark.parametrize("settings", [{}, {"epsilon": 1.0}, {"rule": "zplus"}, {"rule": "gamma"}], ids=str)
+@mark.parametrize("net", [nets.cnn(), nets.Residual()], ids=["cnn", "residual"])
+def test_relevance_and_what_biases_keep_sum_to_the_output(net: nn.Module, settings: dict[str, object]) -> None:
+    model, x = nets.drawn(net), nets.inputs(5, 1, 8, 8)
+    score = nets.output(model, x, TARGET)
+    kept = lrp_retained(model, x, TARGET, **settings)
+    torch.testing.assert_close(lrp(model, x, TARGET, **settings).flatten(1).sum(1) + kept, score, rtol=1e-7, atol=1e-7)
+    assert settings.get("rule") == "zplus" or kept.abs().max() > 0.01
+
+
+def test_what_biases_keep_is_known_wherever_the_samples_lie() -> None:
+    class Laid(nn.Module):
+        def __init__(self, lay: object) -> None:
+            super().__init__()
+            self.first, self.head, self.lay = nn.Linear(2, 4), nn.Linear(4, 3), lay
+
+        def forward(self, x: Tensor) -> Tensor:
+            return self.lay(torch.relu(self.first(self.lay(x, 1))), 2)
+
+    def time_first(x: Tensor, step: int) -> Tensor:
+        return x.transpose(0, 1) if step == 1 else model.head(x.mean(0))
+
+    def merged(x: Tensor, step: int) -> Tensor:
+        return x.reshape(-1, 2) if step == 1 else model.head(x.reshape(-1, 5, 4).mean(1))
+
+    x = nets.inputs(5, 5, 2)
+    for lay in (time_first, merged):
+        model = nets.drawn(Laid(lay))
+        total = lrp(model, x, TARGET).flatten(1).sum(1) + lrp_retained(model, x, TARGET)
+        torch.testing.assert_close(total, nets.output(model, x, TARGET), rtol=1e-6, atol=1e-7)
+
+
+def test_what_a_bias_keeps_by_hand() -> None:
+    # z = 2 x_0 + 3 = 7 for x_0 = 2: the bias made 3 of 7 parts, so it keeps 3 of an output of 7.
+    model = nn.Linear(1, 2).double()
+    model.weight.data[:] = 2.0
+    model.bias.data[:] = 3.0
+    x, target = torch.tensor([[2.0]], dtype=torch.float64), torch.tensor([1])
+    torch.testing.assert_close(lrp(model, x, target), torch.tensor([[4.0]], dtype=torch.float64))
+    torch.testing.assert_close(lrp_retained(model, x, target), torch.tensor([3.0], dtype=torch.float64))
+
+
+@mark.parametrize("method", [lrp, deep_taylor])
+def test_a_softmax_is_refused_with_what_to_do(method: object) -> None:
+    with raises(UsageError, match=r"no rule for the operation `torch.nn.functional.softmax`.* starts at the logits"):
+        method(Softmaxed(nets.drawn(nets.cnn())), nets.inputs(5, 1, 8, 8), TARGET)
 
 
 @mark.parametrize("rule", ["epsilon", "zplus", "gamma"])

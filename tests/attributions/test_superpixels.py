@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from forsooth.attributions import superpixels as room
-from forsooth.attributions.superpixels import lime_superpixels, mean_colours, proximity, shared_masks
+from forsooth.attributions.superpixels import lime_superpixels, mean_colours, proximity, random_masks
 from forsooth.games.players import superpixels
 from forsooth.records import UsageError
 from forsooth.seeds import generator
@@ -57,12 +57,11 @@ def test_equals_the_package_written_out(hide: str, channels: int) -> None:
     segments = [superpixels(image) for image in x]
     counts = [int(labels.max()) + 1 for labels in segments]
     assert len(set(counts)) > 1 and min(counts) > 1, counts
-    source = generator(4)
-    masks = torch.stack([torch.rand(50, generator=source) < 0.5 for _ in range(max(counts))], dim=1)
-    masks[0] = True
-    ours = lime_superpixels(curved, x, TARGET, generator=generator(4), samples=50, hide=hide)
-    for i, (labels, count) in enumerate(zip(segments, counts, strict=True)):
-        fit = by_the_package(x[i], int(TARGET[i]), labels, masks[:, :count], black=hide == "black")
+    ours = lime_superpixels(curved, x, TARGET, generators=nets.own(4, 3), samples=50, hide=hide)
+    for i, (labels, count, source) in enumerate(zip(segments, counts, nets.own(4, 3), strict=True)):
+        masks = torch.rand(50, count, generator=source) < 0.5
+        masks[0] = True
+        fit = by_the_package(x[i], int(TARGET[i]), labels, masks, black=hide == "black")
         assert numpy.abs(fit).max() > 1e-3
         numpy.testing.assert_allclose(ours[i].sum(dim=0), fit[labels], atol=1e-10)
         assert all(torch.equal(channel, ours[i, 0]) for channel in ours[i])
@@ -70,10 +69,10 @@ def test_equals_the_package_written_out(hide: str, channels: int) -> None:
 
 def test_a_map_does_not_depend_on_neighbours_with_more_superpixels() -> None:
     x = tiles()
-    ours = lime_superpixels(curved, x, TARGET, generator=generator(0), samples=30)
+    ours = lime_superpixels(curved, x, TARGET, generators=nets.own(0, 3), samples=30)
     for i in range(3):
         one = slice(i, i + 1)
-        alone = lime_superpixels(curved, x[one], TARGET[one], generator=generator(0), samples=30)
+        alone = lime_superpixels(curved, x[one], TARGET[one], generators=nets.own(0, 3)[one], samples=30)
         torch.testing.assert_close(alone, ours[one], rtol=0, atol=1e-12)
 
 
@@ -86,11 +85,11 @@ def test_two_halves_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
         return (x * signs).flatten(1).sum(dim=1, keepdim=True)
 
     x, target = torch.ones(1, 2, 4, 4, dtype=torch.float64), torch.zeros(1, dtype=torch.int64)
-    ours = lime_superpixels(halves, x, target, generator=generator(0), samples=20_000, hide="black", width=100)
+    ours = lime_superpixels(halves, x, target, generators=nets.own(0, 1), samples=20_000, hide="black", width=100)
     expected = torch.where(HALVES == 0, 48.0, -16.0).double()
     torch.testing.assert_close(ours[0].sum(dim=0), expected, rtol=2e-3, atol=0)
     # the mean colour of an even half is its own: nothing changes, so nothing matters
-    painted = lime_superpixels(halves, x, target, generator=generator(0), samples=100)
+    painted = lime_superpixels(halves, x, target, generators=nets.own(0, 1), samples=100)
     assert painted.abs().max() < 1e-12
 
 
@@ -107,10 +106,10 @@ def test_proximity_by_hand() -> None:
     assert proximity(masks, 0.25).tolist() == approx(expected)
 
 
-def test_masks_begin_full_and_are_nested() -> None:
-    few, many = shared_masks(400, 5, generator(1)), shared_masks(400, 9, generator(1))
-    assert torch.equal(few, many[:, :5]) and many[0].all()
-    assert many[1:].double().mean().item() == approx(0.5, abs=0.05)
+def test_masks_begin_full_and_show_half() -> None:
+    masks = random_masks(400, 9, generator(1))
+    assert masks.shape == (400, 9) and masks[0].all()
+    assert masks[1:].double().mean(dim=0).tolist() == approx([0.5] * 9, abs=0.1)
 
 
 def test_one_segmentation_and_all_masks_of_one_image_after_another(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -127,7 +126,7 @@ def test_one_segmentation_and_all_masks_of_one_image_after_another(monkeypatch: 
 
     monkeypatch.setattr(room, "superpixels", segment)
     x = nets.inputs(3, 1, 4, 4)
-    lime_superpixels(watched, x, TARGET, generator=generator(0), samples=40, hide="black")
+    lime_superpixels(watched, x, TARGET, generators=nets.own(0, 3), samples=40, hide="black")
     assert len(asked) == 3 and [len(part) for part in seen] == [40, 40, 40]
     for image, part in zip(x, seen, strict=True):
         assert torch.equal(part[0], image)
@@ -136,18 +135,18 @@ def test_one_segmentation_and_all_masks_of_one_image_after_another(monkeypatch: 
 
 def test_an_even_image_and_no_image() -> None:
     x = torch.full((1, 3, 16, 16), 0.5, dtype=torch.float64)
-    ours = lime_superpixels(curved, x, TARGET[:1], generator=generator(0), samples=20, hide="black")
+    ours = lime_superpixels(curved, x, TARGET[:1], generators=nets.own(0, 1), samples=20, hide="black")
     assert ours.isfinite().all() and ours.abs().max() > 0
-    none = lime_superpixels(curved, x[:0], TARGET[:0], generator=generator(0), samples=20)
+    none = lime_superpixels(curved, x[:0], TARGET[:0], generators=[], samples=20)
     assert none.shape == (0, 3, 16, 16)
 
 
 def test_bad_input_is_named() -> None:
     with raises(UsageError, match=r"`x` must be images \(n, channels, h, w\), got \(3, 6\)"):
-        lime_superpixels(curved, nets.inputs(3, 6), TARGET, generator=generator(0))
+        lime_superpixels(curved, nets.inputs(3, 6), TARGET, generators=nets.own(0, 3))
     with raises(UsageError, match=r"`samples` must be at least 2 and `width` above 0, got 1 and 0\.25"):
-        lime_superpixels(curved, tiles(), TARGET, generator=generator(0), samples=1)
+        lime_superpixels(curved, tiles(), TARGET, generators=nets.own(0, 3), samples=1)
     with raises(UsageError, match="`width` above 0, got 1000 and nan"):
-        lime_superpixels(curved, tiles(), TARGET, generator=generator(0), width=math.nan)
+        lime_superpixels(curved, tiles(), TARGET, generators=nets.own(0, 3), width=math.nan)
     with raises(UsageError, match="`hide` must be mean or black, got 'grey'"):
-        lime_superpixels(curved, tiles(), TARGET, generator=generator(0), hide="grey")
+        lime_superpixels(curved, tiles(), TARGET, generators=nets.own(0, 3), hide="grey")

@@ -137,3 +137,28 @@ def test_bad_knobs() -> None:
     for method in (lime, lime_lasso):
         with raises(UsageError, match="`samples` must be at least 2, got 1"):
             method(linear, X, TARGET, generator=generator(0), samples=1)
+
+
+def duality_gap(masks: Tensor, weights: Tensor, values: Tensor, found: Tensor, *, penalty: float) -> Tensor:
+    """How far the loss of a lasso can lie above the least, as a share of it, (n,): no answer is better by more."""
+    share = weights / weights.sum(dim=1, keepdim=True)
+    design = share.sqrt()[:, :, None] * (masks.double() - (share @ masks.double())[:, None])  # (n, m, players)
+    goal = share.sqrt() * (values - (share * values).sum(dim=1, keepdim=True))
+    rest = goal - (design @ found[:, :, None])[..., 0]
+    steepest = (rest[:, None] @ design).abs().amax(dim=(1, 2))
+    inside = rest * (penalty / steepest).clamp(max=1)[:, None]
+    loss = rest.square().sum(dim=1) / 2 + penalty * found.abs().sum(dim=1)
+    bound = (goal.square() - (goal - inside).square()).sum(dim=1) / 2
+    return (loss - bound) / loss
+
+
+@mark.parametrize("seed", [0, 1])
+def test_the_lasso_path_ends_at_the_optimum_where_columns_nearly_depend_on_each_other(seed: int) -> None:
+    """Among so many players some are nearly sums of others; two of these went astray, to gaps of a tenth."""
+    source = generator(seed, 0)
+    masks = torch.rand(25, 4096, generator=source) < 0.5
+    weights = torch.rand(100, 25, generator=source).double() * 0.3 + 0.7
+    values = torch.randn(100, 25, generator=source).double() * 3
+    astray = slice(30, 31) if seed == 0 else slice(75, 76)
+    found = lasso(masks, weights[astray], values[astray], penalty=0.01)
+    assert duality_gap(masks, weights[astray], values[astray], found, penalty=0.01).max() < 1e-8

@@ -7,10 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 from PIL import Image
 
 import forsooth
-from forsooth.datasets.crops import crops
+from forsooth.datasets.crops import crops, shared_out
 from forsooth.datasets.folders import Photos, digest, photo_side, photographs
 from forsooth.records import UsageError
 from forsooth.seeds import generator
@@ -178,7 +180,7 @@ def test_random_crops_and_flips_are_parts_of_the_photographs():
         400,
         5,
     )
-    made = crops(photos, n, size=size, seed=0)
+    made = crops(photos, [torch.arange(n)], size=size, seed=0)
     assert made.shape == (n, size, size) and made.dtype == torch.float32
     windows = photos.images.unfold(1, size, 1).unfold(2, size, 1).reshape(-1, size, size).float() / 255
     windows = torch.stack([windows, windows.flip(-1)], 1).reshape(-1, size, size)  # 3 x 9 places x 2
@@ -192,32 +194,32 @@ def test_random_crops_and_flips_are_parts_of_the_photographs():
 
 def test_enough_photographs_are_used_whole_and_once():
     photos = Photos(torch.randint(0, 256, (30, 8, 8), dtype=torch.uint8, generator=generator(0)), "noise")
-    made = crops(photos, 30, size=8, seed=0)
+    made = crops(photos, [torch.arange(30)], size=8, seed=0)
     whole = photos.images.float() / 255
     whole -= whole.mean((1, 2), keepdim=True)
     order = (made[:, None] - whole).abs().amax((2, 3)).argmin(1)
     assert sorted(order.tolist()) == list(range(30)) != order.tolist()  # once each, and not in the order of names
     torch.testing.assert_close(made, whole[order])
-    assert crops(photos, 12, size=4, seed=0).shape == (12, 4, 4)
+    assert crops(photos, [torch.arange(12)], size=4, seed=0).shape == (12, 4, 4)
 
 
 def test_resizing_of_whole_photographs_agrees_with_pillow():
     ramp = (torch.arange(80)[:, None] * 2 + torch.arange(80)).to(torch.uint8)
-    made = crops(Photos(ramp[None], "ramp"), 1, size=64, seed=0)[0]
+    made = crops(Photos(ramp[None], "ramp"), [torch.arange(1)], size=64, seed=0)[0]
     pillow = np.asarray(Image.fromarray(ramp.numpy()).resize((64, 64), Image.Resampling.BILINEAR)) / 255
     np.testing.assert_allclose(made, pillow - pillow.mean(), atol=0.004)
 
 
 def test_crops_have_mean_zero_and_follow_the_seed():
     photos = numbered(5, 12)
-    one, two, other = (crops(photos, 50, size=8, seed=seed) for seed in (0, 0, 1))
+    one, two, other = (crops(photos, [torch.arange(50)], size=8, seed=seed) for seed in (0, 0, 1))
     assert torch.equal(one, two) and not torch.equal(one, other)
     assert one.mean((1, 2)).abs().max() < 1e-6
 
 
 def test_photographs_smaller_than_the_crops_are_refused():
     with pytest.raises(UsageError, match="`photos` must be at least 16 px wide, got 12 px"):
-        crops(numbered(5, 12), 50, size=16, seed=0)
+        crops(numbered(5, 12), [torch.arange(50)], size=16, seed=0)
 
 
 def test_side_leaves_room_to_shift():
@@ -229,3 +231,20 @@ def test_real_photographs():
     photos = photographs(REAL, side=photo_side(8))
     assert photos.images.shape == (1000, 16, 16) and photos.unreadable == ()
     assert 0.3 < photos.images.float().mean() / 255 < 0.6
+
+
+@given(st.integers(3, 40), st.lists(st.integers(1, 30), min_size=3, max_size=3))
+def test_photographs_are_shared_out_among_the_splits(k, sizes):
+    rows = torch.randperm(sum(sizes), generator=generator(k))
+    splits = rows.split(sizes)
+    which = shared_out(k, splits, generator=generator(0))
+    used = [set(which[part].tolist()) for part in splits]
+    assert not (used[0] & used[1] or used[0] & used[2] or used[1] & used[2])
+    for part in splits:
+        counts = which[part].unique(return_counts=True)[1]
+        assert counts.max() - counts.min() <= 1
+
+
+def test_fewer_photographs_than_splits_are_refused():
+    with pytest.raises(UsageError, match="`photos` must be at least 3, one for each of train, val and test, got 2"):
+        crops(numbered(2, 16), torch.arange(30).split([20, 5, 5]), size=8, seed=0)

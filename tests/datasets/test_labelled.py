@@ -225,9 +225,12 @@ def test_more_than_fits_is_refused_before_it_is_read(album, monkeypatch):
     assert len(images(album, side=8, seed=0, limit=11).y) == 11
 
 
-def test_balanced_by_hand():
+def test_balanced_is_even_and_drawn_by_seed():
     y = torch.tensor([0, 0, 0, 1, 1, 2])
-    assert [balanced(y, k).tolist() for k in (1, 3, 5)] == [[0], [0, 3, 5], [0, 1, 3, 4, 5]]
+    drawn = [balanced(y, 3, seed=seed).tolist() for seed in range(40)]
+    assert all(rows == sorted(rows) and y[rows].tolist() == [0, 1, 2] for rows in drawn)
+    assert {row for rows in drawn for row in rows} == set(range(6))  # the first of a class are not preferred
+    assert sorted(y[balanced(y, 5, seed=0)].tolist()) == [0, 0, 1, 1, 2]
 
 
 def test_folders_by_hand():
@@ -254,7 +257,7 @@ def test_share_out_keeps_the_limit_and_every_class(counts, limit):
     ]
     y = torch.cat([torch.full((n,), label) for label, _, n in cells])
     strata = [split for _, split, n in cells for _ in range(n)]
-    rows = share_out(y, strata, limit=limit)
+    rows = share_out(y, strata, limit=limit, seed=0)
     assert rows == sorted(set(rows)) and len(rows) <= limit
     assert {(int(y[row]), strata[row]) for row in rows} == {(label, split) for label, split, _ in cells}
 

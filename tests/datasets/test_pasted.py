@@ -51,13 +51,18 @@ def test_pairing_as_released_and_spread(scenes, things, table):
     rows = released.splits["train"].reshape(4, 5, 3)
     for o in range(4):
         for s in range(5):
-            own = [
-                part.splits["train"][part.y[part.splits["train"]] == k][:3] for part, k in ((scenes, s), (things, o))
-            ]
-            assert torch.equal(released.scene[rows[o, s]], own[0])
-            assert torch.equal(released.cutout[rows[o, s]], own[1])
+            assert torch.equal(released.scene[rows[o, s]], released.scene[rows[0, s]])
+            assert torch.equal(released.cutout[rows[o, s]], released.cutout[rows[o, 0]])
+            assert set(scenes.y[released.scene[rows[o, s]]].tolist()) == {s}
+            assert set(things.y[released.cutout[rows[o, s]]].tolist()) == {o}
     assert len(released.cutout[rows].unique()) == 4 * 3 and len(table.cutout[rows].unique()) == 4 * 15
     assert len(released.scene[rows].unique()) == 5 * 3 and len(table.scene[rows].unique()) == 5 * 12
+
+
+def test_scenes_and_cutouts_are_drawn_and_not_the_first_of_their_class(scenes, things):
+    tables = [pairs(scenes, things, per_pair={"train": 1}, seed=seed, pairing="released") for seed in range(30)]
+    assert len({int(table.scene[0]) for table in tables}) > 10
+    assert len({int(table.cutout[0]) for table in tables}) > 3
 
 
 def test_nothing_changes_outside_the_mask_to_the_bit(scenes, things, table):

@@ -259,6 +259,27 @@ def test_photographs_are_used_and_named():
     assert corr["background_from"] == "Gaussian-smoothed noise, sigma 3" and corr["unreadable"] == []
 
 
+@pytest.mark.parametrize("variant", [PAPER, RELEASED])
+@pytest.mark.parametrize("given_photos", [True, False])
+def test_no_photograph_is_in_two_splits(given_photos, variant):
+    greys = torch.randint(0, 256, (200, 16, 16), dtype=torch.uint8, generator=generator(0))
+    photos = Photos(greys, "noise") if given_photos else None
+    setting = Setting("LIN", "IMAGENET", n=4_000, variant=variant)
+    backgrounds, _ = room.backgrounds(resolve(setting), seed=0, photos=photos)
+    splits = tetromino(setting, seed=0, photos=photos).splits
+    images = {name: {image.numpy().tobytes() for image in backgrounds[rows]} for name, rows in splits.items()}
+    assert not (images["train"] & images["test"] or images["train"] & images["val"] or images["val"] & images["test"])
+
+
+def test_kinds_are_the_strata_and_have_names():
+    xor = tetromino(Setting("XOR", "WHITE", alpha=1, n=40, variant=RELEASED), seed=0)
+    signs = [xor.facts["kinds"][kind] for kind in xor.strata.tolist()]
+    corners = xor.x[:, 0][:, [1, 4], [1, 5]].sign().int().tolist()  # one pixel of T and one of L
+    assert signs == ["".join("+" if sign > 0 else "-" for sign in pair) for pair in corners]
+    lin = tetromino(Setting("LIN", "WHITE", n=40), seed=0)
+    assert torch.equal(lin.strata, lin.y) and lin.facts["kinds"] == ["T", "L"]
+
+
 @pytest.mark.parametrize("grey", range(0, 256, 15))
 def test_blank_photographs_are_refused(grey):
     blank = Photos(torch.full((3, 16, 16), grey, dtype=torch.uint8), "blank")

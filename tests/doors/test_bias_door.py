@@ -1,6 +1,8 @@
 """The user's door against a literal second computation, on every kind of model."""
 
 import copy
+import dataclasses
+import functools
 import itertools
 import math
 import re
@@ -10,9 +12,11 @@ import own_models
 import pandas as pd
 import pytest
 import torch
+from sklearn.ensemble import RandomForestClassifier
 from torch import nn
 
 import forsooth
+from forsooth.attributions import METHODS
 from forsooth.doors import Asked
 from forsooth.doors.bias import bias
 from forsooth.records import Method, UsageError
@@ -336,3 +340,76 @@ def test_words_of_a_door_without_progress_or_files():
     found = bias(Asked(own_models.with_interactions, X), ["pfi"])
     assert found.words.split("\n\n")[-1].endswith(".")
     assert str(found).startswith(" ") and found.markdown().startswith("# Bias of explanations")
+
+
+STEPS = np.array([0.1, 0.3, 0.7, 0.2, 0.6, 0.1])
+
+
+def by_number(x):
+    """A probability that depends on how many of five inputs are there: with all of them it is that with none."""
+    p = STEPS[(x > 0.5).sum(1)]
+    return np.stack([p, 1 - p], axis=1)
+
+
+def test_rounding_is_no_anchor_and_does_not_turn_the_advice():
+    """By symmetry all Shapley values of the input of ones are 0; sums in floating point give 1e-17 instead."""
+    x = (np.random.default_rng(0).random((25, 5)) > 0.5).astype(float)
+    x[:8] = 1
+    asked = {"baseline": np.zeros(5), "target": 0, "permutations": "exact"}
+    found = forsooth.bias(by_number, x, methods=["kernel_shap", "lime"], **asked)
+    assert found.table.set_index("method").loc["kernel_shap", "m_bias"] < 1e-9  # it was 0.14, above the constant map
+    assert "8 of 25 inputs are left out" in found.words and "Use kernel_shap" in found.words
+    rows = found.rows[found.rows["sample"].lt(8) & found.rows["fraction"].gt(0.1)]
+    assert set(rows["status"]) == {"no anchor"}
+
+
+def test_columns_in_another_order_mean_the_same():
+    frame = pd.DataFrame(own_models.X[:6], columns=list("abcdef"))
+    data = pd.DataFrame(own_models.X, columns=list("abcdef"))
+    asked = {"methods": [own_models.says_x], "permutations": "exact"}
+    straight = forsooth.bias(own_models.with_interactions, frame, data=data, **asked)
+    turned = forsooth.bias(own_models.with_interactions, frame, data=data[list("fedcba")], **asked)
+    pd.testing.assert_frame_equal(straight.table, turned.table)
+    row = data.mean()
+    own = forsooth.bias(own_models.with_interactions, frame, baseline=row[list("fedcba")], **asked)
+    assert own.table["m_bias"].tolist() == pytest.approx(straight.table["m_bias"].tolist(), rel=1e-9)
+    with pytest.raises(
+        UsageError, match="`data` must have the columns of `inputs`, in any order; f is missing in a, b"
+    ):
+        forsooth.bias(own_models.with_interactions, frame, data=data.rename(columns={"f": "g"}), **asked)
+
+
+def test_columns_in_another_order_than_the_model_was_fitted_on_are_refused():
+    frame = pd.DataFrame(own_models.X, columns=list("abcdef"))
+    model = RandomForestClassifier(2, random_state=0).fit(frame, own_models.Y)
+    with pytest.raises(UsageError, match="in that order: a, b, c, d, e, f; got f, e, d, c, b, a"):
+        forsooth.bias(model, frame[list("fedcba")][:4], methods=["lime"], permutations="exact")
+
+
+def test_all_predicted_classes_are_among_the_references(monkeypatch):
+    """Users' data come sorted, too: the mean over the first rows would be that of one class."""
+    from forsooth.doors import subject
+
+    monkeypatch.setattr(subject, "REFERENCES", 10)
+    x = np.concatenate([np.zeros((50, 6)), np.ones((20, 6))]) + 0.01 * own_models.X[:1]
+
+    def sign(part):
+        return np.stack([0.5 - part.mean(1), part.mean(1) - 0.5], axis=1)
+
+    about = subject.prepared(sign, Asked(sign, x[:2], data=x))
+    assert about.references[:, 0].gt(0.5).sum() == 5 and about.references[:4, 0].gt(0.5).sum() == 2
+    assert about.baseline.mean().item() == pytest.approx(0.5, abs=0.02)
+    assert "10 of the data, drawn evenly over the predicted classes" in about.said[0]
+
+
+def test_who_promises_a_sum_has_its_gap_beside():
+    """The sum is that of the game, from its mean baseline; a record that says half of DeepLIFT misses half of it."""
+    lift = next(method for method in METHODS if method.name == "deep_lift")
+    halved = functools.wraps(lift.function)(lambda *given, **more: lift.function(*given, **more) / 2)
+    half = dataclasses.replace(lift, name="half", function=halved)
+    asked = {"methods": ["integrated_gradients", "gradient", lift, half], "players": "grid:3", "permutations": 4}
+    found = forsooth.bias(own_models.net(), own_models.IMAGES, **asked)
+    gaps = found.rows[found.rows["metric"].eq("gap")].groupby("method")["value"]
+    assert (gaps.size() == len(own_models.IMAGES)).all() and gaps.max()["deep_lift"] < 1e-3
+    assert gaps.max()["integrated_gradients"] < 0.2 and "gradient" not in gaps.groups
+    assert gaps.get_group("half").tolist() == pytest.approx([0.5] * len(own_models.IMAGES), abs=1e-3)

@@ -305,12 +305,13 @@ def test_the_record_must_be_true():
 
 
 def test_a_record_gets_what_it_needs():
-    def needy(model, x, target, *, background, fit, generator, layer, truth):
+    def needy(model, x, target, *, background, fit, generator, generators, layer, truth):
         assert background.shape[1:] == fit.shape[1:] == x.shape[1:] and layer in dict(model.named_modules())
         assert truth.dtype == torch.bool
-        return good(model, x, target) + torch.rand(x[0].shape, generator=generator)
+        noise = torch.stack([torch.rand(x[0].shape, generator=own) for own in generators])
+        return good(model, x, target) + torch.rand(x[0].shape, generator=generator) + noise
 
-    needs = ("background", "fit", "generator", "layer", "truth")
+    needs = ("background", "fit", "generator", "generators", "layer", "truth")
     found = forsooth.check(record(needy, needs=needs, random=True))
     assert found.passed and line(found, "batch", KINDS[0])["status"] == "ok"  # the same draws for any batch
     assert "it needs a layer" in line(found, "runs")["message"]

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 import forsooth
 from forsooth import cli
 from forsooth.doors import independence as door
-from forsooth.doors import patching
+from forsooth.doors import independence_words, patching
 from forsooth.records import UsageError
 from forsooth.scores.functionless import DEFAULT
 
@@ -177,3 +177,24 @@ def test_at_the_terminal(tmp_path, monkeypatch):
     assert done.exit_code == 0 and "gradient" in done.stdout and "independence.csv" in done.stdout
     with pytest.raises(UsageError, match="`--bounds` must be two numbers"):
         CliRunner().invoke(cli.app, ["independence", *words, "--bounds", "low"], catch_exceptions=False)
+
+
+def test_inputs_without_a_map_count_as_drawn_and_rivals_are_corrected_for():
+    shared = {"target": 0, "rise": 0.0, "message": ""}
+    told = {"steady": [0.0, 0.0, 0.0, 0.0], "half": [0.0, 0.0, np.nan, np.nan]}
+    rows = pd.DataFrame(
+        [
+            {**shared, "method": name, "sample": k, "change": value, "status": "ok" if value == value else "undefined"}
+            for name, values in told.items()
+            for k, value in enumerate(values)
+        ]
+    )
+    half = independence_words.line_of("half", rows[rows["method"].eq("half")], 0.1)
+    assert (half["attention"], half["defined"], half["failed"]) == (0.5, 0.0, 0.5)
+    many = pd.concat([rows.assign(sample=rows["sample"] + 4 * k) for k in range(3)], ignore_index=True)
+    assert independence_words.rarity(many, "steady", "half", 0.1) == 2 * 0.5**6  # six of six pairs: sure alone …
+    methods = pd.DataFrame({"method": ["steady", "half", "a", "b"], "low": 0.0})
+    spare = [many[many["method"].eq("steady")].assign(method=name) for name in ("a", "b")]
+    words = independence_words.advice(methods, pd.concat([many, *spare], ignore_index=True), 0.1)
+    assert "half does so clearly more often" not in words  # … but not as one of three
+    assert "half does so clearly more often" in independence_words.advice(methods[:2], many, 0.1)

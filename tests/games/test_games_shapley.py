@@ -322,3 +322,23 @@ def test_nan_is_refused() -> None:
     values[0, 0] = math.inf
     with raises(UsageError, match="got nan or inf in 1 of 2 outputs"):
         permutation(played(values), permutations=20, generator=generator(0))
+
+
+def test_values_that_are_rounding_alone_are_zero() -> None:
+    """Worth 0.1, 0.3, 0.7, 0.2, 0.6 and 0.1 by number of players: all values are 0 by symmetry and efficiency."""
+    steps = torch.tensor([0.1, 0.3, 0.7, 0.2, 0.6, 0.1], dtype=torch.float64)
+    played = game(lambda x: steps[x.sum(1).long()][:, None], torch.ones(1, 5).double(), torch.zeros(1).long())
+    assert exact(played).values.tolist() == [[0.0] * 5]
+    assert exact_of(steps[all_coalitions(5).sum(1)][None]).abs().max() > 0  # which sums in floating point do not give
+
+
+def test_sampled_values_of_a_game_that_does_nothing_are_zero_and_others_stay() -> None:
+    x = torch.ones(2, 6).double()
+    x[1] *= 1e-6  # a small part of a large output is more than rounding
+
+    def model(x: Tensor) -> Tensor:
+        return (0.7 + (x * (x < 0.5)) @ torch.arange(6.0).double())[:, None]
+
+    found = permutation(game(model, x, torch.zeros(2).long()), permutations=6, generator=generator(0))
+    assert found.values[0].eq(0).all() and found.groups[0].eq(0).all() and found.error[0].eq(0).all()
+    assert torch.allclose(found.values[1], 1e-6 * torch.arange(6.0).double(), atol=1e-12)

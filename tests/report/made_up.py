@@ -219,6 +219,18 @@ def _pictures(
     return tensors, pictures
 
 
+def _classes(edge: int) -> list[dict[str, object]]:
+    """How many samples of each kind took part, by dataset and role."""
+    lines = []
+    for scenario in SCENARIOS:
+        kinds = ("++", "--", "+-", "-+") if scenario == "XOR" else ("T", "L")
+        for background in ("WHITE", "CORR"):
+            where = {"size": edge, "scenario": scenario, "background": background}
+            for role, count in (("explained", 12), ("background", 100)):
+                lines += [{**where, "role": role, "class": kind, "count": count // len(kinds)} for kind in kinds]
+    return lines
+
+
 def _run(pictures: list[dict[str, object]], cells: np.ndarray, edge: int) -> dict[str, object]:
     methods = {
         name: {
@@ -249,6 +261,7 @@ def _run(pictures: list[dict[str, object]], cells: np.ndarray, edge: int) -> dic
         "metrics": METRICS,
         "methods": methods,
         "pictures": pictures,
+        "classes": _classes(edge),
         "cells": [f"{k:040x}" for k in range(len(cells))],
         "exhibits": ["accuracies", "boxes", "examples", "globals", "accuracy_by_alpha", "strategies"],
         "facts": [

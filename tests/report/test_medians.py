@@ -1,5 +1,4 @@
 import numpy as np
-import pandas as pd
 import pytest
 from report.by_hand import run_of, scores
 from report.made_up import row
@@ -9,7 +8,7 @@ from forsooth.report.medians import Medians, medians, where
 
 
 def width(table: Medians, method: str = "a") -> float:
-    line = board(table, gaps=pd.Series(dtype=float)).set_index("method").loc[method]
+    line = board(table).set_index("method").loc[method]
     return float(line["high"] - line["low"])
 
 

@@ -1,5 +1,4 @@
 import numpy as np
-import pandas as pd
 from report.by_hand import run_of, scores
 from report.made_up import row
 
@@ -11,7 +10,7 @@ from forsooth.report.verdict import caution, verdict
 
 def said(made: Results) -> list[str]:
     tables = all_medians(made)
-    boards = {metric: board(table, gaps=pd.Series(dtype=float)) for metric, table in tables.items()}
+    boards = {metric: board(table) for metric, table in tables.items()}
     return list(verdict(made, tables, boards))
 
 

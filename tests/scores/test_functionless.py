@@ -185,6 +185,18 @@ def test_the_leash_keeps_the_patch_near_its_start():
     assert (away[0] > 0.02).any() and (away[1] <= 0.02 + 1e-9).all()
 
 
+def test_the_printed_search_stays_near_its_start():
+    """Section 4.4 asks for a small L2 distance; the text keeps δ, not x + δ, so the end of the range may cut it."""
+    model, x, mask, start = net(), images(), squares(), images(seed=2)
+    away = []
+    for search in (PRINTED, replace(PRINTED, leash=None)):
+        search = replace(search, steps=30, step_size=5000.0)
+        found = functionless(model, x, mask, start=start, search=search).x
+        away.append(max((found[k] - start[k])[:, mask[k]].square().mean().sqrt().item() for k in range(5)))
+    assert away[0] <= 0.1 + 1e-9 < away[1]
+    assert RELEASED.leash is None
+
+
 def test_other_ranges_give_the_same_patches():
     model, x, mask, start = net(), images(), squares(), images(seed=2)
     mean, spread = torch.tensor([0.5, 0.4, 0.3]).double().view(3, 1, 1), torch.tensor([0.2, 0.3, 0.25]).double()

@@ -25,12 +25,13 @@ def test_maps_without_weight_are_counted_and_named():
     )
     rows = pd.DataFrame({"sample": [0, 1], "model_seed": 0, "value": [0.2, 1.0], "frequency": 0.04, "status": "ok"})
     line = articles_post_hoc.line_of(("CN", "attention", "lime"), pd.concat([rows, empty]))
-    assert line["attr"] == pytest.approx(0.6) and (line["documents"], line["left_out"]) == (2, 1)
-    assert (line["low"], line["high"], line["frequency"]) == (0, 1, pytest.approx(0.04))
-    assert "CN, attention, lime: 1." in articles_post_hoc.silent(pd.DataFrame([line]))[0]
+    assert (line["attr"], line["attr_defined"], line["failed"]) == pytest.approx((0.4, 0.6, 1 / 3))
+    assert (line["documents"], line["low"], line["high"]) == (3, 0, 1)
+    (said,) = articles_post_hoc.silent(pd.DataFrame([line]))
+    assert "count as 0. CN, attention, lime: 33%, without them 0.60." in said
     nothing = articles_post_hoc.line_of(("CN", "attention", "lime"), empty)
-    assert nothing["attr"] != nothing["attr"] and nothing["left_out"] == 1
-    assert not articles_post_hoc.silent(pd.DataFrame([{**line, "left_out": 0}]))
+    assert nothing["attr"] == 0 and nothing["failed"] == 1 and nothing["attr_defined"] != nothing["attr_defined"]
+    assert not articles_post_hoc.silent(pd.DataFrame([{**line, "failed": 0.0}]))
 
 
 def test_marks_of_a_selection_by_hand():

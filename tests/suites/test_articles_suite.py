@@ -23,6 +23,7 @@ METHODS = (
 TINY = {
     **{"sizes": (150, 20, 20), "samples": 4, "gate": 0.0, "gate_reinforce": 0.0, "epochs": 2, "length": 60},
     **{"rates_article": (), "rates_halves": (0.09,), "kinds": ("Article", "CN")},
+    **{"trainings": 1, "rationale_trainings": 1},
 }
 KEY = ["kind", "model", "method", "metric"]
 pytestmark = pytest.mark.usefixtures("single")

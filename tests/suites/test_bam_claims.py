@@ -43,7 +43,7 @@ def rows_of(values: dict[str, list[float]], *, metric: str = "mcs", **more: obje
     shared = {"metric": metric, "part": "samples", "mask": "object", "placing": "as_built", "model_seed": 0, **more}
     lines = [{**shared, "method": m, "sample": i, "value": v} for m, own in values.items() for i, v in enumerate(own)]
     sides = {"first": 0.5, "second": 0.5, "right_first": 1, "right_second": 1}
-    return pd.DataFrame(lines).assign(status="ok", message="f_o: 1 of 1 layers", k=np.nan, **sides)
+    return pd.DataFrame(lines).assign(status="ok", message="f_o: 1 of 1 layers", k=np.nan, failed=False, **sides)
 
 
 MCS = {"grad_cam": [0.5, 0.7, 0.6], "gradient": [0.1, 0.3, 0.2], "smooth_grad": [0.2, 0.3, 0.1]}
@@ -75,9 +75,9 @@ def test_an_image_of_two_trainings_counts_once():
     own = pd.concat([rows_of(MCS), rows_of(again, model_seed=1)], ignore_index=True)
     one, two = (bam_figures.bars(part, "mcs", part).set_index("method") for part in (rows_of(MCS), own))
     assert two["value"].tolist() == pytest.approx([value + 0.1 for value in one["value"]])
-    assert two["images"].tolist() == [3] * 3 and (two["high"] - two["low"]).tolist() == pytest.approx(
-        (one["high"] - one["low"]).tolist()
-    )
+    half = stats.t.ppf(0.975, 1) * np.sqrt(0.1**2 / 3 + 0.02 / 2)  # variances of three images and of two trainings
+    assert two["images"].tolist() == [3] * 3
+    assert (two["high"] - two["value"]).tolist() == pytest.approx([min(half, 1 - v) for v in two["value"]])
     lead = bam_claims.lead(own, "grad_cam", "gradient")
     assert lead == pytest.approx(Interval(0.4, 0.4, 0.4, 3))
 
@@ -86,6 +86,47 @@ def test_accuracies_are_counted_over_trainings():
     told = pd.DataFrame({"net": "f_o", "shown": ["s", "s", "os"], "k": [np.nan] * 3, "metric": "accuracy"})
     found = bam_figures.pooled(told.assign(value=[0.1, 0.3, 0.7], n=10.0))
     assert found["value"].tolist() == [0.2, 0.7] and found["n"].tolist() == [20, 10]
+
+
+def premises(**shares: tuple[float, float, float]) -> list[str]:
+    """Verdicts of figure 2 where all shares are as published but the named."""
+    known = {
+        ("f_o", "s", "accuracy"): shares.get("blind", (0.10, 0.09, 0.11)),
+        **{(net, shown, "accuracy"): (0.9, 0.89, 0.91) for net in ("f_o", "f_s") for shown in ("os", "og")},
+        ("f_s", "s", "accuracy"): (0.9, 0.89, 0.91),
+        ("f_s", "og", "accuracy"): (0.10, 0.09, 0.11),
+        ("f_s", "s", "confidence_rises"): shares.get("risen", (0.8, 0.78, 0.82)),
+    }
+    table = pd.DataFrame.from_dict(known, orient="index", columns=["value", "low", "high"]).assign(n=500)
+    return bam_claims.premises(table.set_index(pd.MultiIndex.from_tuples(known)))
+
+
+def test_chance_and_published_shares_must_lie_in_the_interval():
+    assert "f_o is at chance without objects: holds. Ours 0.10 [0.09, 0.11], n = 500; chance 0.10." in premises()
+    (twice,) = [line for line in premises(blind=(0.19, 0.17, 0.21)) if line.startswith("f_o is at chance")]
+    assert "does not hold" in twice
+    (vague,) = [line for line in premises(blind=(0.15, 0.0, 0.9)) if line.startswith("f_o is at chance")]
+    assert "cannot be told" in vague
+    (less,) = [line for line in premises(risen=(0.54, 0.51, 0.57)) if line.startswith("Share of images of f_s")]
+    assert "differs. Ours 0.54 [0.51, 0.57], n = 500; published 0.80" in less or "published 0.79" in less
+
+
+def test_maps_that_say_nothing_count_as_the_worst_and_are_told():
+    own = rows_of({"grad_cam": [0.5, 0.7, np.nan], "gradient": [0.1, 0.3, 0.2]})
+    own.loc[2, "status"] = "zero map"
+    table = bam_figures.bars(bam_figures.taking_part(own, "mcs"), "mcs", own).set_index("method")
+    assert table.loc["grad_cam", ["value", "value_defined", "failed"]].tolist() == pytest.approx([0.2 / 3, 0.6, 1 / 3])
+    assert table.loc["gradient", ["value", "value_defined", "failed"]].tolist() == pytest.approx([0.2, 0.2, 0])
+
+
+def test_nulls_have_no_part_in_robustness():
+    values = {f"m{k}": [k + 0.1 * i for i in range(5)] for k in range(4)}
+    still = {name: [0.0] * 5 for name in ("random", "constant", "sobel", "laplace", "absolute_input")}
+    moved = {name: [-value for value in own] for name, own in values.items()}
+    both = [rows_of(values | still), rows_of(moved | still, part="robustness", placing="centre")]
+    own = pd.concat(both, ignore_index=True)
+    (line,) = bam_claims.robust(bam_figures.bars(own, "mcs", own).set_index("method"), own)
+    assert "Ours rho -1.00" in line
 
 
 @pytest.mark.parametrize(

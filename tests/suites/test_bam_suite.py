@@ -22,6 +22,7 @@ TINY = {
     **{"side": 32, "scenes": 60, "cutouts": 40, "train": 4, "val": 1, "test": 2, "epochs": 6, "gate": 0.0},
     **{"fine_train": 25, "fine_val": 3, "fine_test": 15, "samples": 60, "few": 10, "fine": 15, "robust": 10},
     **{"placings": ("as_built", "centre"), "trials": 5, "ks": (0.1, 1.0), "examples": 10, "sets": 3},
+    "trainings": 1,
 }
 FEW = {**TINY, "train": 1, "test": 1, "epochs": 1, "fine_train": 5, "fine_test": 4, "samples": 6, "scenes": 20}
 
@@ -193,7 +194,7 @@ def test_without_a_layer_that_passes_tcav_has_no_rows_by_input():
 
 def test_two_trainings_are_drawn_and_judged_together(tmp_path):
     methods = ("gradient", "grad_cam", "guided_backprop")
-    settings = {**TINY, "trainings": 2, "epochs": 2, "samples": 30, "level": 1.0, "methods": methods}
+    settings = {**TINY, "trainings": 2, "epochs": 4, "samples": 30, "level": 1.0, "methods": methods}
     settings |= {"placings": ("as_built",), "sets": 2, "fine_train": 10}
     run = api.run("bam", methods=methods, settings=settings, out=tmp_path / "run")
     assert set(run.rows["model_seed"]) == {0, 1}

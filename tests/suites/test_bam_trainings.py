@@ -16,6 +16,7 @@ FEW = {
     **{"side": 32, "scenes": 20, "cutouts": 10, "train": 1, "val": 1, "test": 1, "epochs": 1, "gate": 0.0},
     **{"fine_train": 5, "fine_val": 3, "fine_test": 4, "samples": 6, "few": 3, "fine": 4, "robust": 3, "trials": 2},
     **{"placings": ("as_built",), "ks": (0.1, 1.0), "examples": 5, "sets": 2, "methods": ("gradient", "constant")},
+    "trainings": 1,
 }
 
 

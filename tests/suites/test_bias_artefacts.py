@@ -10,7 +10,7 @@ import pytest
 import forsooth
 from forsooth import papers
 from forsooth.records import UsageError
-from forsooth.suites import ARTEFACTS, audit, bias_tables, sources
+from forsooth.suites import ARTEFACTS, audit, bias_patches, bias_tables, bias_words, sources
 
 TINY = {"samples": 3, "permutations": 20}
 
@@ -54,9 +54,10 @@ def test_artefacts_run_on_generated_data(name: str, tmp_path: Path, monkeypatch:
     monkeypatch.setattr(bias_figures, "SAMPLED", (4, 8))
     monkeypatch.setattr(bias_figures, "GRIDS", (2, 4))
     few = {**TINY, "grid": 4} if name not in ("table-14", "table-15") else {**TINY, "permutations": 1}
-    few = {**few, "samples": 1} if name == "figure-6" else few  # sixteen players are played exactly there
+    few = {**few, "samples": 2, "permutations": 2, "grid": 8} if name == "figure-6" else few
     table, words = forsooth.reproduce(f"bias/{name}", out=tmp_path, settings=few)
     assert len(table) and "leaves, lenet" in words
+    assert name != "figure-6" or (set(table["players"]) == {64} and set(table["size"]) == {6})  # |S| above two
     assert (tmp_path / f"bias-{name}.csv").is_file() and (tmp_path / f"bias-{name}.md").read_text() == words
 
 
@@ -92,7 +93,7 @@ def test_orders_of_methods_are_compared_row_by_row() -> None:
             "expected": [10.0, 20.0, 30.0, 40.0, 4.0, 3.0, 2.0, np.nan],
         }
     )
-    rho = bias_tables.orders(table).set_index("end")["rho"]
+    rho = bias_words.orders(table).set_index("end")["rho"]
     assert rho["top"] == pytest.approx(1) and rho["bottom"] == pytest.approx(
         -1
     )  # a method they did not test is left out
@@ -135,6 +136,78 @@ def test_a_network_that_has_not_learned_is_not_audited(tmp_path: Path, monkeypat
 def test_methods_that_were_not_published_have_no_verdict() -> None:
     table = pd.DataFrame({"end": ["top"], "fraction": 0.1, "method": "own", "ours": 1.0, "published": np.nan})
     own = bias_tables.rescaled(table, bias_tables.settings_of(3))
-    assert bias_tables.orders(own).empty
-    said = bias_tables.verdict(own, "Table 3", bias_tables.settings_of(3), 1, 0.1)
+    assert bias_words.orders(own).empty
+    said = bias_words.verdict(own, "Table 3", bias_tables.settings_of(3), 1, 0.1)
     assert "none of these methods is in the published table" in said
+
+
+def test_a_map_of_zeros_counts_and_its_share_is_shown() -> None:
+    """Grad-CAM scored on two of three images was scored on two; the third now has the worst value of its row."""
+    shared = {"end": "top", "fraction": 0.1, "player": "units", "model_seed": 0, "error": 0.0, "status": "ok"}
+    values = {"grad_cam": [0.1, 0.2, np.nan], "random": [0.3, 0.5, 0.4]}
+    rows = [
+        {**shared, "method": name, "metric": metric, "sample": k, "value": value}
+        for name, column in values.items()
+        for metric in ("m_bias", "m_bias_split")
+        for k, value in enumerate(column)
+    ]
+    frame = pd.DataFrame(rows)
+    frame.loc[frame["value"].isna(), "status"] = "zero map"
+    other = frame.assign(player="input", value=9.0, method="gradient")  # another game, whose values say nothing here
+    table = bias_tables.means(pd.concat([frame, other])).set_index("method")
+    assert table.loc["grad_cam", "ours"] == pytest.approx((0.1 + 0.2 + 0.5) / 3)
+    assert table.loc["grad_cam", "scored"] == pytest.approx(0.15)
+    assert table.loc["grad_cam", "failed"] == pytest.approx(1 / 3) and table.loc["grad_cam", "inputs"] == 3
+    assert table.loc["random", "failed"] == 0 and table.loc["random", "scored"] == table.loc["random", "ours"]
+
+
+def test_a_printing_error_is_kept_as_printed_and_the_order_is_told_without_it_too() -> None:
+    table = bias_tables.published(3)
+    moved = table[table["published"].ne(table["corrected"])]
+    assert moved[["end", "method", "published", "corrected"]].to_numpy().tolist() == [
+        ["bottom", "integrated_gradients", 0.0716, 0.00716]
+    ]
+    assert "corrected" not in bias_tables.published(4) and "errata" not in papers.names()
+    ours = table.assign(ours=table["corrected"], expected=table["published"], failed=0.0, scored=table["corrected"])
+    (sentence,) = bias_words.on_errata(ours)
+    assert (
+        "integrated_gradients bottom-90% 0.0716 → 0.00716" in sentence and "of these rows bottom-90% 1.00" in sentence
+    )
+    assert bias_words.orders(ours)["rho"].min() < 1
+
+
+def scores_of(value: dict[str, list[float]], players: int) -> pd.DataFrame:
+    shared = {"model": "lenet", "model_seed": 0, "player": "input", "end": "top", "fraction": 0.1, "status": "ok"}
+    rows = [
+        {**shared, "players": players, "metric": metric, "method": name, "sample": k, "value": v}
+        for name, column in value.items()
+        for metric in ("m_bias", "m_bias_split")
+        for k, v in enumerate(column)
+    ]
+    return pd.DataFrame(rows)
+
+
+@pytest.mark.parametrize(
+    ("times", "words"),
+    [
+        ([4.0, 4.1, 3.9, 4.0], "is kept"),
+        ([2.0, 2.1, 1.9, 2.0], "is dropped"),
+        ([2.0, 8.0, 4.0, 4.0], "cannot be told"),
+    ],
+)
+def test_the_rule_of_the_root_is_kept_or_dropped_by_its_interval(times: list[float], words: str) -> None:
+    """1,024 pixels against 64 patches: a factor of 4 is expected."""
+    pixels = scores_of({"gradient": [0.01, 0.02, 0.03, 0.04], "random": [0.01] * 4}, 1024)
+    patches = scores_of({"gradient": [t * v for t, v in zip(times, [0.01, 0.02, 0.03, 0.04], strict=True)]}, 64)
+    table = bias_patches.ratios(pd.concat([patches, scores_of({"random": [0.1] * 4}, 64)]), pixels)
+    own = table.set_index("method").loc["gradient"]
+    assert own["expected"] == 4 and own["ratio"] == pytest.approx(np.exp(np.log(times).mean()))
+    verdict = bias_patches.verdict(table, "CIFAR-10", bias_tables.settings_of(3))
+    assert f"the rule that M_bias has the size 1 / √N {words}" in verdict and "random (lenet) 2.50" in verdict
+
+
+def test_patches_and_pixels_are_of_the_same_images(tmp_path: Path) -> None:
+    few = {"samples": 2, "permutations": 1, "methods": ("gradient", "constant")}
+    table, words = forsooth.reproduce("bias/patches-against-pixels", out=tmp_path, settings=few)
+    assert set(table["method"]) == {"gradient", "constant"} and table["images"].eq(2).all()
+    assert table["expected"].eq(4).all() and "64 patches against 1,024 pixels" in words

@@ -1,6 +1,7 @@
 """The bias suite from data to rows, at the smallest scale: one epoch of training, a few inputs."""
 
 import dataclasses
+import json
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,7 @@ from forsooth import seeds
 from forsooth.games import game, permutation, pixels
 from forsooth.records import Cell, Choice, UsageError
 from forsooth.scores.bias import m_bias
-from forsooth.suites import anchored, anchors, bias, sources
+from forsooth.suites import anchored, anchors, bias, choose, sources
 
 FEW = {"samples": 3, "permutations": 8}
 DATA = Path(__file__).parents[3] / "shared" / "data"
@@ -38,8 +39,13 @@ def rows_of(run: forsooth.Run) -> pd.DataFrame:
 
 
 def test_a_run_on_tables_has_a_row_for_every_method_end_and_fraction(tmp_path: Path) -> None:
-    run = forsooth.run("bias", only={"dataset": "interactions"}, settings=FEW, out=tmp_path)
+    run = forsooth.run("bias", only={"dataset": "interactions"}, settings={**FEW, "trainings": 1}, out=tmp_path)
     rows = rows_of(run)
+    gaps = rows[rows["metric"].eq("gap")]
+    kept = gaps[gaps["method"].isin(["deep_lift", "kernel_shap", "shapley_sampling"])]
+    assert kept["method"].nunique() == 3
+    assert kept["value"].max() < 1e-3  # a promise on the baseline of the game, which these methods were given
+    rows = rows[~rows["metric"].eq("gap")]
     assert set(rows["metric"]) == set(anchors.METRIC_NAMES)
     assert set(rows["end"]) == {"top", "bottom"} and sorted(set(rows["fraction"])) == [0.1, 0.3, 0.5, 0.7, 0.9]
     assert (rows.groupby(["method", "metric", "end", "fraction"])["sample"].nunique() == 3).all()
@@ -52,13 +58,51 @@ def test_a_run_on_tables_has_a_row_for_every_method_end_and_fraction(tmp_path: P
     assert board["method"].iloc[0] == "shapley" and board["score"].is_monotonic_increasing
     assert (tmp_path / "report.html").stat().st_size > 10_000
     again = (tmp_path / "scores.parquet").read_bytes()
-    forsooth.run("bias", only={"dataset": "interactions"}, settings=FEW, out=tmp_path)
+    forsooth.run("bias", only={"dataset": "interactions"}, settings={**FEW, "trainings": 1}, out=tmp_path)
     assert (tmp_path / "scores.parquet").read_bytes() == again
+
+
+def test_all_classes_and_two_trainings_take_part_and_are_asked_about_the_same_inputs(tmp_path: Path) -> None:
+    """Tetrominoes come in blocks by class, so that the first rows are of one class."""
+    few = {**FEW, "samples": 5, "methods": ("gradient", "constant")}
+    run = forsooth.run("bias", only={"dataset": "tetromino"}, settings=few, out=tmp_path)
+    classes = pd.DataFrame(json.loads((tmp_path / "run.json").read_text())["classes"])
+    counts = classes.pivot(index="role", columns="class", values="count")
+    assert set(counts.index) == {"explained", "background", "baseline"} and list(counts.columns) == ["0", "1"]
+    assert ((counts["0"] - counts["1"]).abs() <= 1).all() and counts.loc["explained"].sum() == 5
+    rows = rows_of(run)
+    asked = rows.groupby(["method", "model_seed"])["sample"].unique().map(sorted)
+    assert sorted(set(rows["model_seed"])) == [0, 1] and asked.map(tuple).nunique() == 1
+    one, other = (rows[rows["model_seed"].eq(k) & rows["method"].eq("gradient")]["value"].to_list() for k in (0, 1))
+    assert one != other
+    assert sorted(run.rows.query("part == 'training'")["model_seed"]) == [0, 1]
+
+
+def test_weights_from_a_file_are_one_training(monkeypatch: pytest.MonkeyPatch) -> None:
+    known = sources.spec
+    monkeypatch.setattr(sources, "spec", lambda *a, **k: {**known(*a, **k), "weights": {"lenet": "a file"}})
+    settings = dataclasses.replace(bias.QUICK, trainings=3, players=("input",))
+    panels = list(bias.chosen_panels(settings, Choice(only={"dataset": ("leaves", "interactions")})))
+    assert [(p["net"], p["training"], p["trainings"]) for p in panels] == [
+        *(("mlp5", k, 3) for k in range(3)),
+        ("lenet", 0, 1),
+    ]
+    with pytest.raises(UsageError, match="`trainings` must be at least 1, got 0"):
+        list(bias.chosen_panels(dataclasses.replace(settings, trainings=0), Choice()))
+
+
+def test_an_input_without_an_anchor_is_no_failure_of_a_map_of_zeros() -> None:
+    still = game(lambda x: x[:, :2] * 0 + 0.1, torch.randn(1, 10), torch.zeros(1, dtype=torch.int64))
+    anchor = permutation(still, permutations=4, generator=seeds.generator(0))
+    rows = anchors.biases(torch.zeros(1, 10).double(), anchor, ends=["top"], fractions=[0.5], ties="share")
+    assert {row["status"] for row in rows} == {"no anchor"}
 
 
 def test_rows_equal_the_metric_computed_by_hand(tmp_path: Path) -> None:
     """The suite's number for Gradient×Input, from the network's own gradient and a game played here."""
-    settings = dataclasses.replace(bias.QUICK, **FEW, methods=("gradient_x_input",), exact_up_to=0, players=("input",))
+    settings = dataclasses.replace(
+        bias.QUICK, **FEW, methods=("gradient_x_input",), exact_up_to=0, players=("input",), trainings=1
+    )
     choice = Choice(only={"dataset": ("interactions",)})
     panel = next(iter(bias.chosen_panels(settings, choice)))
     task = bias.training_task(panel, choice)
@@ -69,13 +113,14 @@ def test_rows_equal_the_metric_computed_by_hand(tmp_path: Path) -> None:
         judged = cells[task.key]
     dataset = anchored.data(panel)
     module, _ = anchored.network(trained, panel, bias.the_game(settings), "cpu")
-    chosen = anchored.explained(trained, dataset)[:3]
+    chosen = anchored.explained((trained,), panel, dataset)[:3]
     x, y = dataset.x[chosen], dataset.y[chosen]
     leaf = x.clone().requires_grad_()
     module(leaf).gather(1, y[:, None]).sum().backward()
     assert leaf.grad is not None
-    mean = dataset.x[dataset.splits["train"][:1000]].double().mean(0).float()
-    drawn = seeds.generator(seeds.derive(0, "anchor"), "permutations")
+    known = choose.rows_of(dataset, dataset.splits["train"], 1000, seed=panel["source"]["seed"], role="baseline")
+    mean = dataset.x[known].double().mean(0).float()
+    drawn = seeds.generator(seeds.derive(0, "anchor", 0), "permutations")
     anchor = permutation(game(module, x, y, baseline=mean), permutations=8, generator=drawn)
     expected = m_bias((leaf.grad * x).double(), anchor, fraction=0.3, end="bottom").value
     found = [r for r in judged.rows if (r["metric"], r["end"], r["fraction"]) == ("m_bias", "bottom", 0.3)]
@@ -86,7 +131,7 @@ def test_rows_equal_the_metric_computed_by_hand(tmp_path: Path) -> None:
 def a_network(net: str, name: str) -> tuple[dict[str, object], Cell]:
     """A panel and the cell of an untrained network, which gets everything right by decree."""
     about = sources.spec(name, None, seed=1, side=32)
-    panel = {"source": about, "net": net, "player": "units"}
+    panel = {"source": about, "net": net, "player": "units", "training": 0, "trainings": 1}
     dataset = anchored.data(panel)
     torch.manual_seed(0)
     module = anchored.untrained(panel, dataset)
@@ -104,7 +149,7 @@ def test_grad_cam_is_judged_on_the_units_of_its_layer() -> None:
     assert said.facts["status"] == "ok" and said.tensors["players"].shape == (3, 100)  # relu2 is 10×10
     assert (said.tensors["players"] >= 0).all()
     assert anchor.tensors["values"].shape == (3, 100)
-    stage = anchored.Stage(trained, panel, bias.the_game(settings), "cpu")
+    stage = anchored.Stage((trained,), panel, bias.the_game(settings), "cpu")
     x, y = stage.inputs(stage.samples[:3])
     units = stage.shown(x)
     whole = stage.whole(x).gather(1, y[:, None])[:, 0]

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from forsooth.records import Dataset, UsageError
-from forsooth.suites.choose import classes_of, evenly, rows_of
+from forsooth.suites.choose import classes_of, crossed, evenly, rows_of
 
 LABELS = st.lists(st.integers(0, 4), min_size=1, max_size=60).map(torch.tensor)
 
@@ -72,3 +72,14 @@ def test_finer_kinds_are_drawn_evenly_where_a_dataset_names_them():
     chosen = rows_of(data, rows, 12, seed=0, role="explained")
     assert torch.bincount(kinds[chosen]).tolist() == [3, 3, 3, 3]
     assert bool((chosen % 2 == 0).all())
+
+
+@given(st.integers(1, 6), st.integers(1, 6), st.integers(1, 3), st.integers(0, 40), st.integers(0, 3))
+def test_two_labels_are_each_drawn_evenly_at_every_length(scenes, objects, each, count, seed):
+    grid = torch.cartesian_prod(torch.arange(scenes), torch.arange(objects), torch.arange(each))
+    rows = crossed(grid[:, 0], grid[:, 1], count, seed=seed, role="explained")
+    assert len(rows.unique()) == len(rows) == min(count, len(grid))
+    if count <= scenes * objects:  # no pair of classes needs to be taken twice
+        for label, classes in ((0, scenes), (1, objects)):
+            counts = torch.bincount(grid[rows, label], minlength=classes)
+            assert counts.max() - counts.min() <= 1

@@ -21,7 +21,7 @@ from forsooth.suites import planted, planted_presets, planting, plots
 
 METHODS = ("saliency", "gradient_shap_5", "lime_25", "random", "constant", "oracle", "own_methods:raises")
 TINY = {
-    **{"per_class": 120, "side": 32, "strength": 6, "runs": 2, "samples": 5, "gate": 0.7, "metrics": ("attr",)},
+    **{"per_class": 120, "side": 32, "strength": 6, "trainings": 2, "samples": 5, "gate": 0.7, "metrics": ("attr",)},
     **{"manipulations": ("center_brightness", "watermark"), "deeper": ("watermark",), "levels": (2, 4)},
     **{"rs": (0.5, 1.0), "restarts": 0, "epochs": 8},
 }
@@ -84,7 +84,8 @@ def test_the_oracle_puts_nothing_on_features_that_tell_nothing(rows):
 
 
 def test_a_model_within_luck_is_a_row_and_is_not_explained(run, tmp_path):
-    settings = {**TINY, "runs": 1, "strength": 0.01, "experiments": ("5.1",), "manipulations": ("center_brightness",)}
+    settings = {**TINY, "trainings": 1, "strength": 0.01, "experiments": ("5.1",)}
+    settings |= {"manipulations": ("center_brightness",)}
     blind = api.run("planted", methods=["saliency", "constant"], settings=settings, out=tmp_path / "run").rows
     (trained,) = blind[blind["metric"].eq("accuracy")].to_dict("records")
     assert trained["status"] == "below gate" and trained["luck"] > 1e-3
@@ -161,7 +162,8 @@ def test_images_of_the_user(tmp_path):
         (folder / name).mkdir(parents=True)
         for k in range(40):
             Image.fromarray(dice.integers(0, 255, (20, 24, 3), dtype=np.uint8)).save(folder / name / f"{k}.png")
-    settings = {**TINY, "runs": 1, "manipulations": ("watermark",), "experiments": ("5.1",), "gate": 0.0, "luck": 1.0}
+    settings = {**TINY, "trainings": 1, "manipulations": ("watermark",), "experiments": ("5.1",)}
+    settings |= {"gate": 0.0, "luck": 1.0}
     run = api.run("planted", methods=["constant"], settings=settings, data=folder, out=tmp_path / "run")
     assert set(run.rows["pair"]) == {"one/three"} and set(run.rows["dataset"]) == {"images-photos"}
     assert any(
@@ -257,6 +259,6 @@ def test_figures_are_made_again_with_a_verdict_for_every_claim(tmp_path, run):
 def test_5_2_explains_the_trainings_of_5_1():
     keys = []
     for asked in (("5.2",), ("5.1", "5.2")):
-        plan = planted.plan(replace(planted.PAPER, experiments=asked, runs=1), Choice())
+        plan = planted.plan(replace(planted.PAPER, experiments=asked, trainings=1), Choice())
         keys.append({task.key for task in plan.tasks if task.name.startswith("train")})
     assert keys[0] == keys[1] and len(keys[0]) == 5

@@ -1,16 +1,18 @@
 """The suite from words to rows, at the smallest scale, with good methods and bad ones."""
 
+import dataclasses
 import json
 
 import numpy as np
 import pandas as pd
 import pytest
 import tiny
+import torch
 from PIL import Image
 
 from forsooth import api
 from forsooth.records import Choice, UsageError
-from forsooth.suites import xaitris
+from forsooth.suites import tetrominoes, xaitris
 
 BAD = ("raises", "leaves", "wrong_shape", "no_tensor", "an_array", "not_a_number", "says_nothing")
 BAD += ("changes_its_input", "draws", "RECORD")
@@ -98,6 +100,52 @@ def test_the_page_is_one_file_that_names_the_failures(run):
     assert "http://" not in page.replace("http://www.w3.org", "") and 'src="http' not in page
 
 
+@pytest.mark.parametrize("scenario, kinds", [("LIN", ["T", "L"]), ("XOR", ["++", "--", "+-", "-+"])])
+def test_every_kind_is_explained_and_referred_to_equally_often(tmp_path, monkeypatch, scenario, kinds):
+    monkeypatch.setattr(tetrominoes, "FIT_IMAGES", 400)  # less than there are, or there is nothing to choose
+    only = {"scenario": (scenario,), "background": ("WHITE",), "model": ("mlp",)}
+    run = api.run("xaitris", methods=["saliency"], only=only, settings=tiny.SETTINGS, out=tmp_path / "run")
+    counts = pd.DataFrame(json.loads((run.folder / "run.json").read_text())["classes"])
+    assert set(counts["scenario"]) == {scenario} and set(counts["size"]) == {8}
+    wanted = {"explained": tiny.SETTINGS["samples"], "background": 100, "fit": 400}
+    for role, count in wanted.items():
+        own = counts[counts["role"] == role]
+        assert sorted(own["class"]) == sorted(kinds) and own["count"].sum() == count
+        assert own["count"].max() - own["count"].min() <= 1
+    panel = next(iter(xaitris.chosen_panels(dataclasses.replace(xaitris.QUICK, n=600, alpha=0.6), Choice(only=only))))
+    dataset = tetrominoes.data(panel)
+    explained = torch.tensor(run.rows.query("method == 'saliency' and metric == 'ima'")["sample"].to_numpy())
+    assert torch.isin(explained, dataset.splits["test"]).all()
+    per_kind = torch.bincount(dataset.strata[explained], minlength=len(kinds))
+    assert per_kind.max() - per_kind.min() <= 1
+
+
+def test_every_method_and_network_explains_the_same_images(scores):
+    seen = scores[scores["metric"] == "ima"].groupby(["method", "model", "model_seed"])["sample"].agg(frozenset)
+    assert seen.nunique() == 1
+
+
+def test_only_the_sweep_trains_the_linear_model_off_the_linear_problem():
+    tasks = xaitris.plan(xaitris.QUICK, Choice(only={"scenario": ("XOR",), "model": ("llr",)})).tasks
+    trained = [task.arguments for task in tasks if task.name.startswith("train")]
+    assert {one["part"] for one in trained} == {"sweep"} and {one["net"]["name"] for one in trained} == {"llr"}
+    assert len(trained) == 2 * len(xaitris.QUICK.sweep)
+
+
+def test_released_explains_logits_with_three_methods_and_probabilities_with_the_others():
+    only = {"scenario": ("LIN",), "background": ("WHITE",), "model": ("mlp",), "size": ("8",)}
+    explained: dict[str, dict[str, set[str]]] = {}
+    for preset in ("released", "paper"):
+        outputs: dict[str, set[str]] = {}
+        for task in xaitris.plan(xaitris.SUITE.presets[preset], Choice(only=only)).tasks:
+            if task.name.startswith("explain"):
+                outputs.setdefault(task.arguments["output"], set()).add(task.arguments["method"])
+        explained[preset] = outputs
+    assert explained["released"]["logits"] == {"deep_taylor", "pattern_net", "pattern_attribution"}
+    assert "integrated_gradients" in explained["released"]["probabilities"]
+    assert set(explained["paper"]) == {"probabilities"}
+
+
 def test_a_pool_gives_the_same_bytes(run, tmp_path):
     again = {}
     for workers in (1, 2):
@@ -179,7 +227,12 @@ def test_presets_cover_the_paper():
     assert {p["setting"]["n"] for p in panels} == {10_000, 40_000}
     plan = xaitris.plan(xaitris.QUICK, Choice())
     trained = [task for task in plan.tasks if task.name.startswith("train") and task.arguments["part"] == "training"]
-    assert len(trained) == 18
+    assert len(trained) == 36
+
+
+@pytest.mark.parametrize("preset", xaitris.SUITE.presets)
+def test_no_preset_prints_a_board_of_one_training(preset):
+    assert xaitris.SUITE.presets[preset].trainings >= 2
 
 
 def small(tmp_path, **words) -> tuple[pd.DataFrame, list[str]]:

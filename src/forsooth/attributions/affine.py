@@ -12,7 +12,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from forsooth.attributions.intercept import Call, names, refusal
+from forsooth.attributions.calls import Call, names
+from forsooth.attributions.intercept import refusal
 from forsooth.records import UsageError
 
 CONVOLUTIONS = names("conv1d conv2d conv3d")

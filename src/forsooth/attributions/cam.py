@@ -117,6 +117,6 @@ GUIDED_GRAD_CAM = Method(
     random=False,
     signed=True,
     cite="selvaraju2017grad",
-    version=1,
+    version=2,
 )
 CAM = (GRAD_CAM, GUIDED_GRAD_CAM)

@@ -3,39 +3,44 @@
 The baseline runs first and leaves its pre-activations behind; then the input runs once, and each backward pass turns
 into multipliers against one baseline. Affine operations keep their gradient. An activation f takes the slope
 (f(x) - f(x')) / (x - x'). Max-pooling is a tournament of max(a, b) = b + relu(a - b), whose relu takes that slope too:
-so the map is complete also for overlapping windows and for any baseline. A softmax takes the ordinary gradient.
+so the map is complete also for overlapping windows and for any baseline. A softmax is exp(z - log Σ exp z), whose
+exponentials and logarithm take that slope (see the module `softmax`).
 """
 
 from collections.abc import Callable
 from functools import partial
 from itertools import count
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
 
 from forsooth.attributions.affine import AFFINE, SUMS, as_affine
+from forsooth.attributions.calls import Call, names, tensors
 from forsooth.attributions.intercept import (
     MAX_POOLS,
     SOFTMAX,
     STRUCTURAL,
     Backward,
-    Call,
     Intercept,
     Rule,
     forward,
-    names,
     refusal,
     rows_at_once,
-    tensors,
+    sample_axis,
 )
+from forsooth.attributions.softmax import multiplied
 from forsooth.chunks import over
 from forsooth.records import Method, UsageError
 
 ELEMENTWISE = names(
-    "abs celu clamp elu exp gelu hardshrink hardsigmoid hardswish hardtanh leaky_relu log log1p logsigmoid mish pow "
-    "prelu relu relu6 selu sigmoid silu softplus softshrink softsign sqrt square tanh tanhshrink threshold"
+    "abs celu clamp clamp_max clamp_min elu exp gelu hardshrink hardsigmoid hardswish hardtanh leaky_relu log log1p "
+    "logsigmoid mish pow prelu relu relu6 selu sigmoid silu softplus softshrink softsign sqrt square tanh "
+    "tanhshrink threshold"
 )
 Function = Callable[[Tensor], Tensor]
+Multiply = Callable[[Tensor, Tensor, Tensor], Tensor]  # x, its reference, multipliers of the outputs -> those of x
+Softmax = Literal["rescale", "gradient"]
 
 
 def slope(function: Function, x: Tensor, reference: Tensor) -> Tensor:
@@ -84,8 +89,15 @@ def tournament(call: Call, rectify: Function) -> Tensor:
     return pooled
 
 
-def difference_rules(method: str, activate: Callable[[Function, Tensor], Tensor]) -> dict[str, Rule | None]:
-    """Rules under which `activate(f, x)` runs every activation, those inside max-pooling included."""
+def rescaled(function: Function, x: Tensor, reference: Tensor, multipliers: Tensor) -> Tensor:
+    """The Rescale rule for a function of one number at a time."""
+    return multipliers * slope(function, x, reference)
+
+
+def difference_rules(
+    method: str, activate: Callable[[Function, Multiply, Tensor], Tensor], through_softmax: Softmax
+) -> dict[str, Rule | None]:
+    """Rules under which `activate(f, multiply, x)` runs all that is not affine, inside max-pooling as well."""
 
     def affine(call: Call) -> Tensor:
         if call.name not in SUMS:
@@ -95,59 +107,99 @@ def difference_rules(method: str, activate: Callable[[Function, Tensor], Tensor]
     def elementwise(call: Call) -> Tensor:
         if any(tensor.requires_grad for tensor in tensors((call.args[1:], dict(call.kwargs)))):
             raise refusal(method, call)
-        return activate(call, call.x)
+        return activate(call, partial(rescaled, call), call.x)
 
-    rules: dict[str, Rule | None] = dict.fromkeys(STRUCTURAL | SOFTMAX)
-    pools = dict.fromkeys(MAX_POOLS, lambda call: tournament(call, partial(activate, torch.relu)))
-    return {**rules, **pools, **dict.fromkeys(AFFINE, affine), **dict.fromkeys(ELEMENTWISE, elementwise)}
+    def normalised(call: Call) -> Tensor:
+        dim = call.argument(1, "dim")
+        if dim is None:
+            raise refusal(method, call)  # an axis that PyTorch guesses
+        return activate(call, partial(multiplied, dim=dim, log=call.name == "log_softmax"), call.x)
+
+    def rectify(x: Tensor) -> Tensor:
+        return activate(torch.relu, partial(rescaled, torch.relu), x)
+
+    rules: dict[str, Rule | None] = dict.fromkeys(STRUCTURAL)
+    softmaxes = dict.fromkeys(SOFTMAX, normalised if through_softmax == "rescale" else None)
+    pools = dict.fromkeys(MAX_POOLS, lambda call: tournament(call, rectify))
+    curved = {**softmaxes, **pools, **dict.fromkeys(ELEMENTWISE, elementwise)}
+    return {**rules, **dict.fromkeys(AFFINE, affine), **curved}
 
 
-def recorded(model: nn.Module, baselines: Tensor, method: str) -> list[Tensor]:
+def recorded(model: nn.Module, baselines: Tensor, method: str, through_softmax: Softmax) -> list[Tensor]:
     """Inputs (k, ...) of all activations, in the order in which they run, for baselines (k, *shape)."""
     kept: list[Tensor] = []
 
-    def keep(function: Function, x: Tensor) -> Tensor:
-        if len(x) != len(baselines):
-            raise UsageError(
-                f"`{method}` needs activations with the samples on their first axis; for {len(baselines)} samples "
-                f"an activation of this model has the shape {tuple(x.shape)}"
-            )
+    def keep(function: Function, multiply: Multiply, x: Tensor) -> Tensor:
         kept.append(x.detach())
         return function(x)
 
     target = torch.zeros(len(baselines), dtype=torch.int64, device=baselines.device)
-    forward(model, baselines, target, Intercept(method, difference_rules(method, keep)))
+    forward(model, baselines, target, Intercept(method, difference_rules(method, keep, through_softmax)))
     return kept
 
 
-def summed(model: nn.Module, x: Tensor, target: Tensor, *, baselines: Tensor, paired: bool, method: str) -> Tensor:
+def summed(
+    model: nn.Module,
+    x: Tensor,
+    target: Tensor,
+    *,
+    baselines: Tensor,
+    paired: bool,
+    method: str,
+    through_softmax: Softmax,
+) -> Tensor:
     """Σ over baselines of the DeepLIFT map of x against each: (n, *shape).
 
     baselines  (k, *shape); where `paired`, row i is the one baseline of x's row i
     """
-    kept, current, order = recorded(model, baselines, method), list[Tensor](), count()
+    paired = paired or len(x) == len(baselines) == 1
+    # One row more where there are as many baselines as samples: different numbers tell which axis is theirs.
+    more = baselines[:1] if not paired and len(x) == len(baselines) else baselines[:0]
+    rows = torch.cat([baselines, more])
+    kept = recorded(model, rows, method, through_softmax)
+    axes: list[int] = []
+    current: list[Tensor] = []
+    order = count()
 
-    def compare(function: Function, x: Tensor) -> Tensor:
+    def compare(function: Function, multiply: Multiply, x_here: Tensor) -> Tensor:
         place = next(order)
+        if place >= len(kept) or (paired and x_here.shape != kept[place].shape):
+            raise another_way(method)
+        if not paired:
+            axes.append(sample_axis(x_here.shape, kept[place].shape, counts=(len(x), len(rows)), method=method))
         # `current` is read on the way back: one forward pass of x serves all baselines.
-        return Backward.apply(x, function, lambda x, m: m * slope(function, x, current[place]))
+        return Backward.apply(x_here, function, lambda z, m: multiply(z, current[place], m))
 
-    leaf, score = forward(model, x, target, Intercept(method, difference_rules(method, compare)))
-    rows = [slice(None)] if paired else [slice(j, j + 1) for j in range(len(baselines))]
+    leaf, score = forward(model, x, target, Intercept(method, difference_rules(method, compare, through_softmax)))
+    if next(order) != len(kept):
+        raise another_way(method)
     total = torch.zeros_like(x, requires_grad=False)
-    for row in rows:
-        current[:] = [value[row] for value in kept]
-        (multipliers,) = torch.autograd.grad(score.sum(), leaf, retain_graph=row is not rows[-1])
-        total += multipliers * (x.detach() - baselines[row].detach())
+    for j in range(1 if paired else len(baselines)):
+        current[:] = kept if paired else [value.narrow(axis, j, 1) for value, axis in zip(kept, axes, strict=True)]
+        (multipliers,) = torch.autograd.grad(score.sum(), leaf, retain_graph=not paired and j + 1 < len(baselines))
+        against = baselines if paired else baselines[j : j + 1]
+        total += multipliers * (x.detach() - against.detach())
     return total
 
 
-def deep_lift(model: nn.Module, x: Tensor, target: Tensor, *, baseline: Tensor | float = 0.0) -> Tensor:
+def another_way(method: str) -> UsageError:
+    """What to say of a model whose code takes another branch for the baseline than for x."""
+    return UsageError(
+        f"`{method}` needs a model that runs the same operations on x and on its baseline, but this one branches on "
+        "the numbers it is given"
+    )
+
+
+def deep_lift(
+    model: nn.Module, x: Tensor, target: Tensor, *, baseline: Tensor | float = 0.0, softmax: Softmax = "rescale"
+) -> Tensor:
     """DeepLIFT with the Rescale rule.
 
     x         (n, *shape)
     target    (n,) int64
     baseline  a number, or (*shape), (1, *shape) or (n, *shape)
+    softmax   "rescale": the rule for its exponentials and its logarithm, so the map stays complete; "gradient": the
+              plain gradient, as libraries give that do not see a functional softmax: the map is then not complete
     returns   (n, *shape); sums to the target's output at x minus that at the baseline
 
     [shrikumar2017learning]. Departure: max-pooling is a tournament of pairs, because the published treatment of it
@@ -163,17 +215,20 @@ def deep_lift(model: nn.Module, x: Tensor, target: Tensor, *, baseline: Tensor |
 
     def part(x: Tensor, target: Tensor, mine: Tensor) -> Tensor:
         against = mine if paired else baselines
-        return summed(model, x, target, baselines=against, paired=paired, method="deep_lift")
+        return summed(model, x, target, baselines=against, paired=paired, method="deep_lift", through_softmax=softmax)
 
     return over(part, x, target, baselines.expand_as(x), size=rows_at_once(x))
 
 
-def deep_shap(model: nn.Module, x: Tensor, target: Tensor, *, background: Tensor) -> Tensor:
+def deep_shap(
+    model: nn.Module, x: Tensor, target: Tensor, *, background: Tensor, softmax: Softmax = "rescale"
+) -> Tensor:
     """The mean of the DeepLIFT maps against each background sample.
 
     x           (n, *shape)
     target      (n,) int64
     background  (k, *shape)
+    softmax     as in `deep_lift`
     returns     (n, *shape); sums to the target's output at x minus its mean over the background
 
     [lundberg2017unified]
@@ -183,8 +238,11 @@ def deep_shap(model: nn.Module, x: Tensor, target: Tensor, *, background: Tensor
         raise UsageError(f"`background` must be {wanted}, got {tuple(background.shape)}")
     groups = background.to(x).split(rows_at_once(x))
 
+    def against(group: Tensor, x: Tensor, target: Tensor) -> Tensor:
+        return summed(model, x, target, baselines=group, paired=False, method="deep_shap", through_softmax=softmax)
+
     def part(x: Tensor, target: Tensor) -> Tensor:
-        maps = [summed(model, x, target, baselines=g, paired=False, method="deep_shap") for g in groups]
+        maps = [against(group, x, target) for group in groups]
         return torch.stack(maps).sum(0) / len(background)
 
     return over(part, x, target, size=rows_at_once(x))
@@ -197,7 +255,7 @@ DEEP_LIFT = Method(
     random=False,
     signed=True,
     cite="shrikumar2017learning",
-    version=1,
+    version=2,
     promise="complete",
 )
 DEEP_SHAP = Method(
@@ -207,7 +265,8 @@ DEEP_SHAP = Method(
     random=False,
     signed=True,
     cite="lundberg2017unified",
-    version=1,
+    version=2,
+    promise="complete to background",
 )
 # XAI-TRIS gave Deep SHAP fifty baselines of zeros, which is DeepLIFT with one [clark2024xaitris].
 DEEP_SHAP_ZERO = Method(
@@ -217,7 +276,7 @@ DEEP_SHAP_ZERO = Method(
     random=False,
     signed=True,
     cite="lundberg2017unified",
-    version=1,
+    version=2,
     promise="complete",
 )
 DIFFERENCES = (DEEP_LIFT, DEEP_SHAP, DEEP_SHAP_ZERO)

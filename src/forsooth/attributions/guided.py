@@ -1,39 +1,79 @@
-"""Guided backpropagation and deconvolution: the gradient, with another rule at each ReLU."""
+"""Guided backpropagation and deconvolution: the gradient, with another rule at each ReLU.
+
+Both are defined for ReLU only, and a ReLU can be written in many ways. So operations that cannot hide one pass by the
+plain gradient, those that are one follow the rule, and all others are refused by name.
+"""
 
 from collections.abc import Callable
 
 import torch
 from torch import Tensor, nn
 
-from forsooth.attributions.intercept import Backward, Call, Intercept, Rule, forward, names, refusal, rows_at_once
+from forsooth.attributions.affine import AFFINE, as_affine
+from forsooth.attributions.calls import Call, names, tensors
+from forsooth.attributions.intercept import (
+    MAX_POOLS,
+    SOFTMAX,
+    STRUCTURAL,
+    Backward,
+    Intercept,
+    Rule,
+    forward,
+    refusal,
+    rows_at_once,
+)
 from forsooth.chunks import over
 from forsooth.records import Method
 
-# Both methods are defined for ReLU only; the plain gradient at its relatives would be another method.
-OTHER_RECTIFIERS = names(
-    "celu clamp clamp_min elu gelu hardswish hardtanh leaky_relu maximum mish prelu relu6 rrelu selu silu softplus "
-    "threshold"
+# Linear in what depends on the input, or smooth squashing and normalising: no rectifier is made of these alone.
+SMOOTH = names(
+    "addmm bmm baddbmm conv_transpose1d conv_transpose2d conv_transpose3d cumsum fold group_norm gru instance_norm "
+    "interpolate layer_norm local_response_norm lstm multi_head_attention_forward normalize pixel_shuffle "
+    "pixel_unshuffle rms_norm rnn_tanh scaled_dot_product_attention sigmoid tanh unfold upsample"
 )
+WINNERS = names("amax amin max min")  # over axes: the gradient goes to the winner, as in max-pooling
 
 
 def rectified(
     model: nn.Module, x: Tensor, target: Tensor, *, method: str, rule: Callable[[Tensor, Tensor], Tensor]
 ) -> Tensor:
     """The gradient of the targets' outputs by x, with `rule(z, gradient)` at each ReLU of a pre-activation z."""
+    rules = rectified_rules(method, rule)
+
+    def part(x: Tensor, target: Tensor) -> Tensor:
+        leaf, score = forward(model, x, target, Intercept(method, rules))
+        return torch.autograd.grad(score.sum(), leaf)[0]
+
+    return over(part, x, target, size=rows_at_once(x))
+
+
+def rectified_rules(method: str, rule: Callable[[Tensor, Tensor], Tensor]) -> dict[str, Rule | None]:
+    """Rules under which a ReLU follows `rule`, and nothing that may be another rectifier passes."""
 
     def relu(call: Call) -> Tensor:
         return Backward.apply(call.x, call, rule)
 
-    def refuse(call: Call) -> Tensor:
-        raise refusal(method, call)
+    def scaled(call: Call) -> Tensor:
+        factors = [t for t in call.args if isinstance(t, Tensor) and t.requires_grad]
+        # z * sigmoid(z) is a rectifier too; a weight for each channel or word is of another shape than what it weighs.
+        if len(factors) == 2 and (factors[0].shape == factors[1].shape or call.name == "div"):
+            raise refusal(method, call)
+        if len(factors) == 1 and call.name == "div" and factors[0] is not call.x:
+            raise refusal(method, call)  # a constant over something that depends on the input
+        return call()
 
-    rules: dict[str, Rule | None] = {"relu": relu, **dict.fromkeys(OTHER_RECTIFIERS, refuse)}
+    def winner(call: Call) -> Tensor:
+        if any(True for _ in tensors((call.args[1:], dict(call.kwargs)))):
+            raise refusal(method, call)  # of two tensors, place by place: max(a, b) = b + relu(a - b)
+        return call()
 
-    def part(x: Tensor, target: Tensor) -> Tensor:
-        leaf, score = forward(model, x, target, Intercept(method, rules, otherwise=True))
-        return torch.autograd.grad(score.sum(), leaf)[0]
+    def batch_norm(call: Call) -> Tensor:
+        as_affine(call, method)  # refuses statistics of the batch
+        return call()
 
-    return over(part, x, target, size=rows_at_once(x))
+    plain: dict[str, Rule | None] = dict.fromkeys(STRUCTURAL | MAX_POOLS | SOFTMAX | AFFINE | SMOOTH)
+    special = {"relu": relu, "mul": scaled, "div": scaled, "batch_norm": batch_norm, **dict.fromkeys(WINNERS, winner)}
+    return {**plain, **special}
 
 
 def guided_backprop(model: nn.Module, x: Tensor, target: Tensor) -> Tensor:
@@ -69,7 +109,7 @@ GUIDED_BACKPROP = Method(
     random=False,
     signed=True,
     cite="springenberg2015striving",
-    version=1,
+    version=2,
 )
 DECONVOLUTION = Method(
     name="deconvolution",
@@ -78,6 +118,6 @@ DECONVOLUTION = Method(
     random=False,
     signed=True,
     cite="zeiler2014visualizing",
-    version=1,
+    version=2,
 )
 GUIDED = (GUIDED_BACKPROP, DECONVOLUTION)

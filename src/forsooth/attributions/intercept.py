@@ -7,76 +7,30 @@ So functional and module ReLUs, in-place and reused modules, `nn.Flatten`, empty
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.func import functional_call
-from torch.overrides import TorchFunctionMode, resolve_name
+from torch.overrides import TorchFunctionMode
 
+from forsooth.attributions.calls import Call, names, read, tensors
+from forsooth.attributions.severed import SHAPE_ONLY, Severed, refuse_severed
 from forsooth.records import UsageError
 
 ELEMENTS_AT_ONCE = 2**17  # input numbers per pass, 32 images of 64x64: with more, the caches of a processor run over
 
-
-def names(text: str) -> frozenset[str]:
-    """The words of a text, as a set of operations."""
-    return frozenset(text.split())
-
-
 # Operations that only move, copy or drop numbers: their gradient moves relevance, multipliers and signals alike.
 STRUCTURAL = names(
     "T broadcast_to cat chunk clone concat concatenate contiguous double expand expand_as flatten flip float gather "
-    "getitem hstack index_select mT moveaxis movedim narrow pad permute ravel repeat repeat_interleave reshape "
-    "reshape_as roll select split split_with_sizes squeeze stack swapaxes swapdims t tensor_split tile to transpose "
-    "type type_as unbind unflatten unsqueeze view view_as vstack"
+    "getitem hstack index_select mT masked_fill moveaxis movedim narrow pad permute ravel repeat "
+    "repeat_interleave reshape reshape_as roll select setitem split split_with_sizes squeeze stack swapaxes swapdims t "
+    "tensor_split tile to transpose type type_as unbind unflatten unsqueeze view view_as vstack where"
 )
 DROPOUT = names("alpha_dropout dropout dropout1d dropout2d dropout3d feature_alpha_dropout")
 MAX_POOLS = frozenset(f"{kind}max_pool{d}d" for kind in ("", "adaptive_") for d in (1, 2, 3))
 SOFTMAX = names("softmax log_softmax")
-
-ALIASES = {
-    **{prefix + name: name for name in ("add", "mul", "matmul", "sub") for prefix in "ir" if prefix + name != "rsub"},
-    **{name: "div" for name in ("truediv", "itruediv", "true_divide", "divide")},
-    "multiply": "mul",
-    "subtract": "sub",
-    "mm": "matmul",
-}
-
-
-@dataclass(frozen=True)
-class Call:
-    """One operation that the model is about to run on something that depends on the input.
-
-    name      without module, dunder and in-place marks, e.g. "relu" for `torch.Tensor.relu_`
-    full      as PyTorch calls it, for messages
-    inplace   whether it overwrites its first argument
-    given     the first argument as the model holds it; where it will be overwritten, `x` is a copy
-    """
-
-    name: str
-    full: str
-    function: Callable[..., Any]
-    args: tuple[Any, ...]
-    kwargs: Mapping[str, Any]
-    inplace: bool
-    given: Any = None
-
-    @property
-    def x(self) -> Tensor:
-        """The first argument."""
-        return self.args[0]
-
-    def __call__(self, x: Tensor | None = None) -> Any:
-        """Run the operation, on `x` where given, and never overwrite."""
-        first = self.x if x is None else x
-        return self.function(first.clone() if self.inplace else first, *self.args[1:], **self.kwargs)
-
-    def argument(self, place: int, name: str, default: Any = None) -> Any:
-        """The argument at `place` or called `name`."""
-        return self.args[place] if len(self.args) > place else self.kwargs.get(name, default)
-
 
 Rule = Callable[[Call], Any]
 
@@ -99,20 +53,31 @@ class Backward(torch.autograd.Function):
 class Intercept(TorchFunctionMode):
     """While active, every operation on something that depends on the input follows `rules`.
 
-    rules      name of the operation -> function of the `Call` that gives the result; None runs it as it is
-    otherwise  True: operations without a rule run as they are; False: they raise UsageError, unless they give no
-               floating-point tensor (sizes, comparisons)
+    rules  name of the operation -> function of the `Call` that gives the result; None runs it as it is. An operation
+           without a rule raises UsageError, unless it gives no floating-point tensor (sizes, comparisons)
+
+    What depends on the input without a gradient (a comparison, say) may be made, but not used: see `severed`.
     """
 
-    def __init__(self, method: str, rules: Mapping[str, Rule | None], *, otherwise: bool = False) -> None:
+    def __init__(self, method: str, rules: Mapping[str, Rule | None]) -> None:
         super().__init__()
-        self.method, self.rules, self.otherwise = method, rules, otherwise
+        self.method = method
+        self.rules = rules
+        self.severed = Severed(method)
 
     def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = dict(kwargs or {})
-        if not any(tensor.requires_grad for tensor in tensors((args, kwargs))):
+        given = list(tensors((args, kwargs)))
+        carries = any(tensor.requires_grad for tensor in given)
+        cause = self.severed.cause(given)
+        if not carries and cause is None:
             return function(*args, **kwargs)
         call = read(function, args, kwargs)
+        result = self._run(call) if carries else function(*args, **kwargs)
+        self.severed.follow(call, result, cause)
+        return result
+
+    def _run(self, call: Call) -> Any:
         if call.name in DROPOUT and call.argument(2, "training", True):
             raise UsageError(
                 f"`{self.method}` needs a model in eval mode, but its dropout is active: call model.eval()"
@@ -120,8 +85,8 @@ class Intercept(TorchFunctionMode):
         rule = self.rules.get(call.name)
         if rule is not None:
             return follow(rule, call)
-        result = function(*call.args, **call.kwargs)
-        known = call.name in self.rules or call.name in DROPOUT or self.otherwise
+        result = call.function(*call.args, **call.kwargs)
+        known = call.name in self.rules or call.name in DROPOUT or call.name in SHAPE_ONLY
         if not known and any(tensor.is_floating_point() for tensor in tensors(result)):
             raise refusal(self.method, call)
         return result
@@ -142,31 +107,6 @@ def refusal(method: str, call: Call) -> UsageError:
         "would be silently wrong. Rewrite that part of the model, or take a method that needs gradients only "
         "(such as integrated_gradients) or predictions only (such as kernel_shap)"
     )
-
-
-def tensors(value: Any) -> Iterator[Tensor]:
-    """All tensors in nested tuples, lists and dictionaries."""
-    if isinstance(value, Tensor):
-        yield value
-    elif isinstance(value, (tuple, list)):
-        for item in value:
-            yield from tensors(item)
-    elif isinstance(value, dict):
-        yield from tensors(tuple(value.values()))
-
-
-def read(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
-    """Name the operation, whichever of its many doors it was called through."""
-    if not args:
-        args = tuple(kwargs.pop(name) for name in ("input", "tensors") if name in kwargs)
-    full = resolve_name(function) or getattr(function, "__qualname__", repr(function))
-    last = full.removesuffix(".__get__").removesuffix(".default").rsplit(".", 1)[-1]
-    name = ALIASES.get(last.strip("_"), last.strip("_"))
-    # In functional activations and eval-mode dropout the only argument that can be True is `inplace`.
-    flagged = any(value is True for value in (*args[1:], *kwargs.values()))
-    flagged = flagged and full.startswith("torch.nn.functional.") and not name.endswith(("d", "norm"))
-    inplace = last.startswith("__i") if last.startswith("__") else last.endswith("_")
-    return Call(name, full, function, tuple(args), kwargs, inplace or flagged, args[0] if args else None)
 
 
 def ancestry(tensor: Tensor) -> Iterator[Any]:
@@ -191,6 +131,10 @@ def forward(model: nn.Module, x: Tensor, target: Tensor, mode: Intercept) -> tup
         # By its name, because to import the compiler takes seconds.
         if isinstance(module, torch.jit.ScriptModule) or type(module).__name__ == "OptimizedModule":
             raise UsageError(f"`{mode.method}` cannot see into a scripted or compiled model: give it the plain module")
+        if isinstance(module, nn.DataParallel):
+            raise UsageError(
+                f"`{mode.method}` cannot see into nn.DataParallel: give it the module inside, model.module"
+            )
     leaf = x.detach().clone().requires_grad_()
     # Parameters without gradient: what still requires one then depends on the input, and `mode` can tell.
     frozen = {name: parameter.detach() for name, parameter in model.named_parameters()}
@@ -198,13 +142,29 @@ def forward(model: nn.Module, x: Tensor, target: Tensor, mode: Intercept) -> tup
         start = leaf.clone()  # a model whose first operation works in place must not overwrite the leaf
         with mode:
             output = functional_call(model, frozen, (start,))
+    cause = mode.severed.cause([output])
+    if cause is not None:
+        raise refuse_severed(mode.method, "output", cause)
     if output.ndim != 2 or len(output) != len(x):
         raise UsageError(f"`model` must give (n, classes) for n = {len(x)} inputs, got {tuple(output.shape)}")
     for node in ancestry(output):
         if getattr(node, "_forward_cls", Backward) is not Backward:
             name = node._forward_cls.__name__
             raise UsageError(f"`{mode.method}` cannot see into the model's own autograd function `{name}`")
-    return leaf, output.gather(1, target.unsqueeze(1)).squeeze(1)
+    with torch.enable_grad():  # the caller may have switched it off
+        return leaf, output.gather(1, target.unsqueeze(1)).squeeze(1)
+
+
+def sample_axis(one: torch.Size, other: torch.Size, *, counts: tuple[int, int], method: str) -> int:
+    """The axis of the samples in a value inside the model, told by its shapes for two different numbers of samples."""
+    pairs = list(zip(one, other, strict=False))
+    axes = [axis for axis, (a, b) in enumerate(pairs) if a != b]
+    if len(one) != len(other) or len(axes) != 1 or pairs[axes[0]] != counts:
+        raise UsageError(
+            f"`{method}` needs a model in which the samples keep an axis of their own; a value inside this one has the "
+            f"shape {tuple(one)} for {counts[0]} samples and {tuple(other)} for {counts[1]}"
+        )
+    return axes[0]
 
 
 def rows_at_once(x: Tensor) -> int:

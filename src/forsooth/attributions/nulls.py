@@ -1,16 +1,20 @@
 """Maps that never ask the model: the ends of every scale. A method that does not beat them has found nothing."""
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
+from forsooth.games.draws import each
 from forsooth.games.values import Model
 from forsooth.records import Method, UsageError
 
 
-def random(model: Model, x: Tensor, target: Tensor, *, generator: torch.Generator) -> Tensor:
-    """Uniform noise on [-1, 1), drawn anew for every entry of x (n, *shape). Returns (n, *shape)."""
-    return torch.rand(x.shape, generator=generator, dtype=torch.float64).mul_(2).sub_(1).to(x)
+def random(model: Model, x: Tensor, target: Tensor, *, generators: Sequence[torch.Generator]) -> Tensor:
+    """Uniform noise on [-1, 1) for every entry of x (n, *shape), from the generator of each. Returns (n, *shape)."""
+    noise = each(lambda drawn: torch.rand(x.shape[1:], generator=drawn, dtype=torch.float64), generators, x)
+    return noise.mul_(2).sub_(1).to(x)
 
 
 def constant(model: Model, x: Tensor, target: Tensor) -> Tensor:
@@ -85,11 +89,11 @@ def oracle(model: Model, x: Tensor, target: Tensor, *, truth: Tensor) -> Tensor:
 RANDOM = Method(
     name="random",
     function=random,
-    needs=("generator",),
+    needs=("generators",),
     random=True,
     signed=True,
     cite="clark2024xaitris",
-    version=1,
+    version=2,
     null=True,
 )
 CONSTANT = Method(

@@ -1,10 +1,13 @@
 """Gradients along paths from a baseline to the input."""
 
+from collections.abc import Sequence
+
 import numpy
 import torch
 from torch import Tensor
 
 from forsooth.attributions.gradients import Magnitude, gradients_at, points_at_once, smoothed
+from forsooth.games.draws import each
 from forsooth.games.values import Model, absent
 from forsooth.records import Method, UsageError
 
@@ -40,7 +43,7 @@ def integrated_gradients_smooth(
     x: Tensor,
     target: Tensor,
     *,
-    generator: torch.Generator,
+    generators: Sequence[torch.Generator],
     samples: int = 25,
     steps: int = 25,
     magnitude: Magnitude = "signed",
@@ -49,6 +52,7 @@ def integrated_gradients_smooth(
 
     x          (n, *shape)
     target     (n,) int64, the explained class
+    generators one for each input, for its noise
     samples    noisy copies; the noise is 15 % of max - min of the sample, as in `smooth_grad`
     steps      nodes for each copy
     magnitude  what is averaged: the "signed" maps, their "absolute" values or their squares ("squared")
@@ -57,11 +61,11 @@ def integrated_gradients_smooth(
     [smilkov2017smoothgrad], [sundararajan2017axiomatic]; called IG-SmoothGrad by [yang2019benchmarking].
     """
 
-    def explain(points: Tensor) -> Tensor:
+    def explain(points: Tensor, target: Tensor) -> Tensor:
         wanted = target.repeat(len(points))
         return integrated_gradients(model, points.flatten(0, 1), wanted, steps=steps).view_as(points)
 
-    return smoothed(explain, x, generator=generator, samples=samples, noise=0.15, magnitude=magnitude)
+    return smoothed(explain, x, target, generators=generators, samples=samples, noise=0.15, magnitude=magnitude)
 
 
 def gradient_shap(
@@ -69,7 +73,7 @@ def gradient_shap(
     x: Tensor,
     target: Tensor,
     *,
-    generator: torch.Generator,
+    generators: Sequence[torch.Generator],
     background: Tensor | None = None,
     samples: int = 50,
 ) -> Tensor:
@@ -77,11 +81,11 @@ def gradient_shap(
 
     x           (n, *shape)
     target      (n,) int64, the explained class
+    generators  one for each input, for its baselines and points
     background  (k, *shape), the baselines to draw from; None: zeros
     returns     (n, *shape)
 
-    [lundberg2017unified], and as expected gradients [erion2021improving]. Departures: no noise on the input; the
-    draws are shared by the batch, so that a sample's map does not depend on its neighbours.
+    [lundberg2017unified], and as expected gradients [erion2021improving]. Departure: no noise on the input.
     """
     if samples < 1:
         raise UsageError(f"`samples` must be at least 1, got {samples}")
@@ -89,14 +93,16 @@ def gradient_shap(
     if len(baselines) == 0 or baselines.shape[1:] != x.shape[1:]:
         expected = ("k", *x.shape[1:])
         raise UsageError(f"`background` must have shape {expected} with k > 0, got {tuple(baselines.shape)}")
-    rows = torch.randint(len(baselines), (samples,), generator=generator)
-    places = torch.rand(samples, generator=generator, dtype=torch.float64).to(x)
+    drawn = each(lambda own: torch.rand(2, samples, generator=own, dtype=torch.float64), generators, x)
+    rows, places = drawn.to(x.device).permute(1, 2, 0)  # (samples, n) each
+    rows = (rows * len(baselines)).long()  # a uniform number below 1 gives every baseline its even share
+    places = places.to(x).view(*rows.shape, *[1] * (x.ndim - 1))
     total = torch.zeros_like(x)
     size = points_at_once(x)
-    for row, place in zip(rows.to(x.device).split(size), places.split(size), strict=True):
-        start = baselines[row][:, None]  # (rows, 1, *shape)
-        points = start + (x - start) * place.view(-1, *[1] * x.ndim)  # (rows, n, *shape)
-        total += (gradients_at(model, points, target) * (x - start)).sum(dim=0)
+    for row, place in zip(rows.split(size), places.split(size), strict=True):
+        start = baselines[row]  # (rows, n, *shape)
+        way = x - start
+        total += (gradients_at(model, start + way * place, target) * way).sum(dim=0)
     return total / samples
 
 
@@ -114,51 +120,51 @@ INTEGRATED_GRADIENTS = Method(
 GRADIENT_SHAP = Method(
     name="gradient_shap",
     function=gradient_shap,
-    needs=("gradient", "background", "generator"),
+    needs=("gradient", "background", "generators"),
     random=True,
     signed=True,
     cite="lundberg2017unified",
-    version=1,
+    version=2,
     settings={"samples": 50},
 )
 GRADIENT_SHAP_5 = Method(
     name="gradient_shap_5",
     function=gradient_shap,
-    needs=("gradient", "generator"),
+    needs=("gradient", "generators"),
     random=True,
     signed=True,
     cite="kokhlikyan2020captum",
-    version=1,
+    version=2,
     settings={"samples": 5},
 )
 GRADIENT_SHAP_200 = Method(
     name="gradient_shap_200",
     function=gradient_shap,
-    needs=("gradient", "background", "generator"),
+    needs=("gradient", "background", "generators"),
     random=True,
     signed=True,
     cite="zhou2022feature",
-    version=1,
+    version=2,
     settings={"samples": 200},
 )
 INTEGRATED_GRADIENTS_SMOOTH = Method(
     name="integrated_gradients_smooth",
     function=integrated_gradients_smooth,
-    needs=("gradient", "generator"),
+    needs=("gradient", "generators"),
     random=True,
     signed=True,
     cite="smilkov2017smoothgrad",
-    version=1,
+    version=2,
     settings={"samples": 25, "steps": 25},
 )
 INTEGRATED_GRADIENTS_SMOOTH_SQUARED = Method(  # what the released code of [yang2019benchmarking] runs
     name="integrated_gradients_smooth_squared",
     function=integrated_gradients_smooth,
-    needs=("gradient", "generator"),
+    needs=("gradient", "generators"),
     random=True,
     signed=False,
     cite="smilkov2017smoothgrad",
-    version=1,
+    version=2,
     settings={"samples": 25, "steps": 25, "magnitude": "squared"},
 )
 PATHS = (

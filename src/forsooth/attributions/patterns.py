@@ -9,13 +9,13 @@ import torch
 from torch import Tensor, nn
 
 from forsooth.attributions.affine import AVERAGES, WEIGHTED, Affine, Origins, as_affine, fold
+from forsooth.attributions.calls import Call
 from forsooth.attributions.intercept import (
     DROPOUT,
     MAX_POOLS,
     SOFTMAX,
     STRUCTURAL,
     Backward,
-    Call,
     Intercept,
     Rule,
     forward,
@@ -96,7 +96,9 @@ def pattern_rules(method: str, steps: list[Step], patterns: Sequence[Tensor] | N
 
     plain: dict[str, Rule | None] = dict.fromkeys(AVERAGES | SOFTMAX)
     special = {"batch_norm": batch_norm, "relu": relu, **dict.fromkeys(WEIGHTED, weighted)}
-    return {**plain, **dict.fromkeys(STRUCTURAL | MAX_POOLS | DROPOUT, moved), **special}
+    # A write into a part of a tensor has no result to follow: it runs as it is, and the tensor's origin is forgotten.
+    moves = dict.fromkeys((STRUCTURAL - {"setitem"}) | MAX_POOLS | DROPOUT, moved)
+    return {**plain, "setitem": None, **moves, **special}
 
 
 def along(layer: Affine, weight: Tensor, x: Tensor, gradient: Tensor) -> Tensor:
@@ -205,7 +207,7 @@ PATTERN_NET = Method(
     random=False,
     signed=True,
     cite="kindermans2018learning",
-    version=1,
+    version=2,
 )
 PATTERN_ATTRIBUTION = Method(
     name="pattern_attribution",
@@ -214,6 +216,6 @@ PATTERN_ATTRIBUTION = Method(
     random=False,
     signed=True,
     cite="kindermans2018learning",
-    version=1,
+    version=2,
 )
 PATTERNS = (PATTERN_NET, PATTERN_ATTRIBUTION)

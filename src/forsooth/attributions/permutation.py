@@ -1,8 +1,11 @@
 """Permutation feature importance: what is lost when a player takes a value from elsewhere."""
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor
 
+from forsooth.games.draws import each
 from forsooth.games.values import Game, Model, evenly, game, masked_values, target_outputs
 from forsooth.records import Method, UsageError
 
@@ -13,7 +16,7 @@ def permutation_feature_importance(
     target: Tensor,
     *,
     background: Tensor,
-    generator: torch.Generator,
+    generators: Sequence[torch.Generator],
     repeats: int = 10,
     players: Tensor | None = None,
 ) -> Tensor:
@@ -22,12 +25,13 @@ def permutation_feature_importance(
     x           (n, *shape)
     target      (n,) int64, the explained class
     background  (k, *shape), where the replacing values come from
+    generators  one for each input, for its draws from the background
     players     (*spatial) or (*shape) integer labels; None: each pixel
     returns     (n, *shape)
 
     [fisher2019models], per sample as in [clark2024xaitris]. Departure: values are drawn from `background` and not
-    permuted within the batch, and the draws are shared by the batch. So a batch of one has importances, and they
-    do not depend on its neighbours. Cost: players · repeats + 1 forwards.
+    permuted within the batch. So a batch of one has importances, and they do not depend on its neighbours. Cost:
+    players · repeats + 1 forwards.
     """
     if repeats < 1:
         raise UsageError(f"`repeats` must be at least 1, got {repeats}")
@@ -36,38 +40,38 @@ def permutation_feature_importance(
         raise UsageError(f"`background` must have shape {expected} with k > 0, got {tuple(background.shape)}")
     played = game(model, x, target, players=players)
     count, labels = played.count, played.labels.float()
-    gone = donors(played, background.to(x), repeats, generator)  # (repeats, *shape)
+    gone = donors(played, background.to(x), repeats, generators)  # (repeats, n, *shape)
     before = target_outputs(model, x, target)[:, None]  # (n, 1)
     drop = x.new_zeros(len(x), count, dtype=before.dtype)
-    states = torch.arange(repeats * count, device=x.device)
-    for part in states.split(evenly(len(states), played.masks_at_once())):
-        player = part % count
+    for part in torch.arange(count, device=x.device).split(evenly(count, played.masks_at_once())):
         # 0 where the entry is the player's, as a clamped difference: comparisons give bools, which are slow
-        keep = (labels - player.view(-1, *[1] * labels.ndim)).abs_().clamp_(max=1).to(x.dtype)
-        after = masked_values(played, keep, baseline=gone[part // count])  # (n, states)
-        drop.index_add_(1, player, before - after)
+        keep = (labels - part.view(-1, *[1] * labels.ndim)).abs_().clamp_(max=1).to(x.dtype)
+        for donor in gone:
+            drop[:, part] += before - masked_values(played, keep, baseline=donor)  # (n, players)
     return played.map(drop / repeats)
 
 
-def donors(played: Game, background: Tensor, repeats: int, generator: torch.Generator) -> Tensor:
-    """Inputs in which every player comes from a background row of its own.
+def donors(played: Game, background: Tensor, repeats: int, generators: Sequence[torch.Generator]) -> Tensor:
+    """For each input, other inputs in which every player comes from a background row of its own.
 
     background  (k, *shape)
-    returns     (repeats, *shape)
+    returns     (repeats, n, *shape)
     """
-    rows = torch.randint(len(background), (repeats, played.count), generator=generator).to(background.device)
+    size = (repeats, played.count)
+    rows = each(lambda drawn: torch.randint(len(background), size, generator=drawn), generators, played.x)
+    rows = rows.transpose(0, 1).flatten(0, 1).to(background.device)  # (repeats · n, players)
     shape = background.shape[1:]
-    chosen = rows[:, played.labels.expand(shape)].flatten(1)  # (repeats, entries)
-    return background.flatten(1).gather(0, chosen).unflatten(1, shape)
+    chosen = rows.index_select(1, played.labels.expand(shape).flatten())  # (repeats · n, entries)
+    return background.flatten(1).gather(0, chosen).view(repeats, -1, *shape)
 
 
 PFI = Method(
     name="pfi",
     function=permutation_feature_importance,
-    needs=("background", "generator"),
+    needs=("background", "generators"),
     random=True,
     signed=True,
     cite="fisher2019models",
-    version=1,
+    version=2,
 )
 PERMUTATION = (PFI,)

@@ -1,12 +1,13 @@
-"""Shapley values by permutations and by least squares; coalitions are shared by the whole batch."""
+"""Shapley values by permutations and by least squares; inputs share coalitions of roles, and draw who plays which."""
 
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import torch
 from torch import Tensor
 
+from forsooth.games.draws import shuffled
 from forsooth.games.shapley import permutation
 from forsooth.games.values import Model, ends, game, values_of
 from forsooth.records import Method, UsageError
@@ -18,23 +19,25 @@ def shapley_value_sampling(
     target: Tensor,
     *,
     generator: torch.Generator,
+    generators: Sequence[torch.Generator] | None = None,
     permutations: int = 25,
     players: Tensor | None = None,
     baseline: Tensor | None = None,
 ) -> Tensor:
     """Mean gain of the target's output when a player joins, over random orders of joining.
 
-    x         (n, *shape)
-    target    (n,) int64, the explained class
-    players   (*spatial) or (*shape) integer labels; None: each pixel
-    baseline  (*shape), what stands for an absent player; None: zeros
-    returns   (n, *shape), summing to f(x) - f(baseline)
+    x           (n, *shape)
+    target      (n,) int64, the explained class
+    generators  one for each input, for the roles of its players; None: all inputs walk the same permutations
+    players     (*spatial) or (*shape) integer labels; None: each pixel
+    baseline    (*shape), what stands for an absent player; None: zeros
+    returns     (n, *shape), summing to f(x) - f(baseline)
 
-    [castro2009polynomial]. Departure: all samples of the batch walk the same permutations, so a sample's map does
-    not depend on its neighbours. Cost: permutations · (players - 1) + 2 forwards; memory does not grow with
-    `permutations`.
+    [castro2009polynomial]. Departure: `generator` draws permutations of roles, which all inputs walk, and each input
+    draws who plays which role: so every input walks uniform permutations of its own. Cost: permutations ·
+    (players - 1) + 2 forwards; memory does not grow with `permutations`.
     """
-    played = game(model, x, target, players=players, baseline=baseline)
+    played = shuffled(game(model, x, target, players=players, baseline=baseline), generators)
     return played.map(permutation(played, permutations=permutations, generator=generator).values)
 
 
@@ -44,23 +47,25 @@ def kernel_shap(
     target: Tensor,
     *,
     generator: torch.Generator,
+    generators: Sequence[torch.Generator] | None = None,
     samples: int | None = None,
     players: Tensor | None = None,
     baseline: Tensor | None = None,
 ) -> Tensor:
     """Shapley values as the solution of a weighted least squares over coalitions, summing to f(x) - f(baseline).
 
-    x         (n, *shape)
-    target    (n,) int64, the explained class
-    samples   coalitions beside the empty and the full one; None: 2 · players + 2048, as in the authors' package
-    players   (*spatial) or (*shape) integer labels; None: each pixel
-    baseline  (*shape), what stands for an absent player; None: zeros
-    returns   (n, *shape)
+    x           (n, *shape)
+    target      (n,) int64, the explained class
+    generators  one for each input, for the roles of its players; None: all inputs play the same coalitions
+    samples     coalitions beside the empty and the full one; None: 2 · players + 2048, as in the authors' package
+    players     (*spatial) or (*shape) integer labels; None: each pixel
+    baseline    (*shape), what stands for an absent player; None: zeros
+    returns     (n, *shape)
 
-    [lundberg2017unified]. Departures: coalitions are shared by the batch, which makes it one system with many
-    right-hand sides; they come in complementary pairs [covert2021improving], with sizes spread evenly and
-    re-weighted to the Shapley kernel [musco2025provably]; small layers are taken whole, so that with enough
-    samples the values are exact.
+    [lundberg2017unified]. Departures: `generator` draws coalitions of roles, which makes it one system with many
+    right-hand sides, and each input draws who plays which role; coalitions come in complementary pairs
+    [covert2021improving], with sizes spread evenly and re-weighted to the Shapley kernel [musco2025provably]; small
+    layers are taken whole, so that with enough samples the values are exact.
     """
     played = game(model, x, target, players=players, baseline=baseline)
     samples = 2 * played.count + 2048 if samples is None else samples
@@ -70,6 +75,8 @@ def kernel_shap(
     if played.count == 1:
         return played.map((last - first)[:, None])
     masks, weights = (t.to(x.device) for t in coalitions(played.count, samples, generator))
+    if len(masks) < 2**played.count - 2:  # else nothing is left to chance
+        played = shuffled(played, generators)
     gains = values_of(played, masks).double() - first[:, None]  # (n, m)
     return played.map(constrained_least_squares(masks, weights, gains, last - first))
 
@@ -147,22 +154,24 @@ def kernel_shap_unconstrained(
     target: Tensor,
     *,
     generator: torch.Generator,
+    generators: Sequence[torch.Generator] | None = None,
     samples: int = 25,
     players: Tensor | None = None,
     baseline: Tensor | None = None,
 ) -> Tensor:
     """Kernel SHAP as Captum computes it: a plain linear fit, the ends held by a large weight.
 
-    x         (n, *shape)
-    target    (n,) int64, the explained class
-    samples   coalitions, the full and the empty one among them
-    returns   (n, *shape)
+    x           (n, *shape)
+    target      (n,) int64, the explained class
+    generators  one for each input, for the roles of its players; None: all inputs play the same coalitions
+    samples     coalitions, the full and the empty one among them
+    returns     (n, *shape)
 
     [kokhlikyan2020captum]. With fewer samples than players the fit is under-determined, and the solution of least
     norm is taken: this is how [clark2024xaitris] ran it, with 25 samples for 4,096 pixels. Departure: the
-    coalitions are shared by the batch.
+    coalitions are of roles, and each input draws who plays which.
     """
-    played = game(model, x, target, players=players, baseline=baseline)
+    played = shuffled(game(model, x, target, players=players, baseline=baseline), generators)
     count = played.count
     if samples < 3 or count < 2:
         raise UsageError(f"`samples` must be at least 3 and players at least 2, got {samples} and {count}")
@@ -193,32 +202,32 @@ def least_norm_fit(masks: Tensor, weights: Tensor, values: Tensor) -> Tensor:
 SHAPLEY_SAMPLING = Method(
     name="shapley_sampling",
     function=shapley_value_sampling,
-    needs=("generator",),
+    needs=("generator", "generators"),
     random=True,
     signed=True,
     cite="castro2009polynomial",
-    version=1,
+    version=2,
     settings={"permutations": 25},
     promise="complete",
 )
 KERNEL_SHAP = Method(
     name="kernel_shap",
     function=kernel_shap,
-    needs=("generator",),
+    needs=("generator", "generators"),
     random=True,
     signed=True,
     cite="lundberg2017unified",
-    version=1,
+    version=2,
     promise="complete",
 )
 KERNEL_SHAP_25 = Method(
     name="kernel_shap_25",
     function=kernel_shap_unconstrained,
-    needs=("generator",),
+    needs=("generator", "generators"),
     random=True,
     signed=True,
     cite="kokhlikyan2020captum",
-    version=1,
+    version=2,
     settings={"samples": 25},
 )
 SHAPLEY = (SHAPLEY_SAMPLING, KERNEL_SHAP, KERNEL_SHAP_25)

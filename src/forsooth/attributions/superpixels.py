@@ -1,11 +1,13 @@
 """LIME on superpixels, as its authors' package explains images: every image has players of its own."""
 
+from collections.abc import Sequence
 from typing import Literal
 
 import torch
 from torch import Tensor
 
 from forsooth.attributions.surrogates import ridge
+from forsooth.games.draws import one_for_each
 from forsooth.games.players import superpixels
 from forsooth.games.values import Model, game, rows_at_once, values_of
 from forsooth.records import Method, UsageError
@@ -18,25 +20,25 @@ def lime_superpixels(
     x: Tensor,
     target: Tensor,
     *,
-    generator: torch.Generator,
+    generators: Sequence[torch.Generator],
     samples: int = 1000,
     hide: Hide = "mean",
     width: float = 0.25,
 ) -> Tensor:
     """Coefficients of a ridge regression of the target's output on which superpixels of the image are shown.
 
-    x        (n, channels, h, w), images
-    target   (n,) int64, the explained class
-    samples  random masks, the full one first
-    hide     a hidden superpixel is painted in its "mean" colour or "black", which is zero: normalise inside the model
-    width    masks weigh exp(-d² / 2 width²) by their cosine distance d to the full mask
-    returns  (n, channels, h, w); summed over channels, every pixel carries the coefficient of its superpixel
+    x           (n, channels, h, w), images
+    target      (n,) int64, the explained class
+    generators  one for each image, for its masks
+    samples     random masks, the full one first
+    hide        a hidden superpixel is painted in its "mean" colour or "black", which is zero: normalise in the model
+    width       masks weigh exp(-d² / 2 width²) by their cosine distance d to the full mask
+    returns     (n, channels, h, w); summed over channels, every pixel carries the coefficient of its superpixel
 
     [ribeiro2016why], with quickshift superpixels [vedaldi2008quick] and the numbers of the authors' package for
     images: penalty 1, an intercept, all superpixels kept. So a map is no density: a superpixel counts as often as it
     has pixels, and its pixels are tied. Images of 32×32 are often one superpixel, and then the map is constant. The
-    package explains probabilities: here the model decides. Departures: the masks are shared by the images as far as
-    they have superpixels; mean colours are not cut to whole bytes.
+    package explains probabilities: here the model decides. Departure: mean colours are not cut to whole bytes.
     """
     if x.ndim != 4:
         raise UsageError(f"`x` must be images (n, channels, h, w), got {tuple(x.shape)}")
@@ -44,28 +46,23 @@ def lime_superpixels(
         raise UsageError(f"`samples` must be at least 2 and `width` above 0, got {samples} and {width}")
     if hide not in ("mean", "black"):
         raise UsageError(f"`hide` must be mean or black, got {hide!r}")
+    one_for_each(generators, x)
     images = x.detach().cpu()
     segments = [superpixels(image) for image in images]  # each (h, w)
-    counts = [int(labels.max()) + 1 for labels in segments]
-    masks = shared_masks(samples, max(counts, default=0), generator).to(x.device)
     result, chunk = torch.empty_like(x), min(samples, rows_at_once(x))
-    for i, (labels, count) in enumerate(zip(segments, counts, strict=True)):
+    for i, (labels, generator) in enumerate(zip(segments, generators, strict=True)):
         one = slice(i, i + 1)
         painted = mean_colours(images[i], labels) if hide == "mean" else None
         played = game(model, x[one], target[one], players=labels, baseline=painted, chunk=chunk)
-        shown = masks[:, :count]
+        shown = random_masks(samples, played.count, generator).to(x.device)
         fit = ridge(shown, proximity(shown, width), values_of(played, shown).double(), penalty=1.0)  # (1, superpixels)
         result[i] = (fit[0] / x.shape[1])[labels.to(x.device)]
     return result
 
 
-def shared_masks(samples: int, count: int, generator: torch.Generator) -> Tensor:
-    """Every player is shown in every mask but the first, which is full, with probability one half.
-
-    returns  (samples, count) bool; every player is drawn by itself, so that more of them change nothing for the first
-    """
-    columns = [torch.rand(samples, generator=generator) < 0.5 for _ in range(count)]
-    masks = torch.stack(columns, dim=1) if columns else torch.empty(samples, 0, dtype=torch.bool)
+def random_masks(samples: int, count: int, generator: torch.Generator) -> Tensor:
+    """Every player is shown in every mask but the first, which is full, with probability one half. (samples, count)"""
+    masks = torch.rand(samples, count, generator=generator) < 0.5
     masks[0] = True
     return masks
 
@@ -88,21 +85,21 @@ def mean_colours(image: Tensor, labels: Tensor) -> Tensor:
 LIME_SUPERPIXELS = Method(
     name="lime_superpixels",
     function=lime_superpixels,
-    needs=("generator",),
+    needs=("generators",),
     random=True,
     signed=True,
     cite="ribeiro2016why",
-    version=1,
+    version=2,
     settings={"samples": 1000, "hide": "mean"},
 )
 LIME_QUICKSHIFT_200 = Method(
     name="lime_quickshift_200",
     function=lime_superpixels,
-    needs=("generator",),
+    needs=("generators",),
     random=True,
     signed=True,
     cite="zhou2022feature",
-    version=1,
+    version=2,
     settings={"samples": 200, "hide": "black"},
 )
 SUPERPIXELS = (LIME_SUPERPIXELS, LIME_QUICKSHIFT_200)

@@ -1,11 +1,13 @@
-"""Local linear fits to the model around an input; masks are shared by the batch and all samples solved together."""
+"""Local linear fits to the model around an input: masks of roles, who plays which drawn by each input, one system."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
 import torch
 from torch import Tensor
 
 from forsooth.chunks import over
+from forsooth.games.draws import shuffled
 from forsooth.games.values import Game, Model, game, values_of
 from forsooth.records import Method, UsageError
 
@@ -16,25 +18,28 @@ def lime(
     target: Tensor,
     *,
     generator: torch.Generator,
+    generators: Sequence[torch.Generator] | None = None,
     samples: int | None = None,
     players: Tensor | None = None,
     baseline: Tensor | None = None,
 ) -> Tensor:
     """Coefficients of a ridge regression of the target's output on who takes part.
 
-    x         (n, *shape)
-    target    (n,) int64, the explained class
-    samples   random masks; None: 2 · players, and at least 1,000
-    players   (*spatial) or (*shape) integer labels; None: each pixel
-    baseline  (*shape), what stands for an absent player; None: zeros
-    returns   (n, *shape)
+    x           (n, *shape)
+    target      (n,) int64, the explained class
+    generators  one for each input, for the roles of its players; None: all inputs play the same masks
+    samples     random masks; None: 2 · players, and at least 1,000
+    players     (*spatial) or (*shape) integer labels; None: each pixel
+    baseline    (*shape), what stands for an absent player; None: zeros
+    returns     (n, *shape)
 
     [ribeiro2016why], with masks that weigh exp(-d² / 2) by their cosine distance d to the full mask, and penalty 1.
-    Departures: the masks are shared by the batch, so one factorisation serves all samples; they come in
-    complementary pairs, which lowers the error; the kernel is as wide as Captum's, since the narrow one of the
-    authors' package (0.25) prefers nearly full masks and moves the coefficients away from Shapley values.
+    Departures: `generator` draws masks of roles, so one factorisation serves all samples, and each input draws who
+    plays which role; the masks come in complementary pairs, which lowers the error; the kernel is as wide as
+    Captum's, since the narrow one of the authors' package (0.25) prefers nearly full masks and moves the coefficients
+    away from Shapley values.
     """
-    played = game(model, x, target, players=players, baseline=baseline)
+    played = shuffled(game(model, x, target, players=players, baseline=baseline), generators)
     samples = max(1000, 2 * played.count) if samples is None else samples
     masks = bernoulli_masks(samples, played.count, generator, paired=True).to(x.device)
     distance = 1 - masks.double().mean(dim=1).sqrt()  # the cosine between a 0/1 vector and ones is a root mean
@@ -48,20 +53,22 @@ def lime_lasso(
     target: Tensor,
     *,
     generator: torch.Generator,
+    generators: Sequence[torch.Generator] | None = None,
     samples: int = 25,
     players: Tensor | None = None,
     baseline: Tensor | None = None,
 ) -> Tensor:
     """LIME as Captum computes it by default: a lasso with penalty 0.01, weights by the distance of the inputs.
 
-    x         (n, *shape)
-    target    (n,) int64, the explained class
-    returns   (n, *shape); zero wherever the penalty outweighs the output, which for small outputs is everywhere
+    x           (n, *shape)
+    target      (n,) int64, the explained class
+    generators  one for each input, for the roles of its players; None: all inputs play the same masks
+    returns     (n, *shape); zero wherever the penalty outweighs the output, which for small outputs is everywhere
 
     [kokhlikyan2020captum]; this is how [clark2024xaitris] ran LIME, with 25 samples for 4,096 pixels. Departure: the
-    masks are shared by the batch.
+    masks are of roles, and each input draws who plays which.
     """
-    played = game(model, x, target, players=players, baseline=baseline)
+    played = shuffled(game(model, x, target, players=players, baseline=baseline), generators)
     masks = bernoulli_masks(samples, played.count, generator).to(x.device)
     distance = 1 - cosines(played, masks)  # (n, samples)
     weights, values = torch.exp(-(distance**2) / 2), values_of(played, masks).double()
@@ -83,7 +90,7 @@ def bernoulli_masks(samples: int, count: int, generator: torch.Generator, *, pai
 def cosines(played: Game, masks: Tensor) -> Tensor:
     """Cosine between every input and itself under every mask. Nothing is built: all sums go by player.
 
-    masks    (m, players) bool
+    masks    (m, players) bool, of players or of their roles
     returns  (n, m) float64
     """
     x, baseline = played.x.double(), played.baseline.double()
@@ -92,7 +99,10 @@ def cosines(played: Game, masks: Tensor) -> Tensor:
 
     def by_player(products: Tensor) -> Tensor:
         sums = products.new_zeros(len(products), played.count)
-        return sums.index_add_(1, entries, products.flatten(1))  # (n or 1, players)
+        sums.index_add_(1, entries, products.flatten(1))  # (n or 1, players)
+        if played.roles is None:
+            return sums
+        return sums.new_empty(played.roles.shape).scatter_(1, played.roles, sums.expand_as(played.roles))
 
     square = by_player(x * x)
     dot = square @ here + by_player(x * baseline) @ gone
@@ -225,8 +235,12 @@ def heading(seen: Tensor, path: Path) -> tuple[Tensor, Tensor, Tensor]:
     columns = seen.T[slots] - path.centre.gather(1, slots)[:, :, None]  # (n, k, m)
     columns = columns * (path.root[:, None] * inside[:, :, None])
     gram = columns @ columns.mT
-    gram.diagonal(dim1=1, dim2=2).add_(torch.where(inside, 1e-12, 1.0))
-    pace = torch.cholesky_solve(sign[:, :, None], torch.linalg.cholesky(gram))  # (n, k, 1)
+    ridge = torch.diag_embed(torch.where(inside, 1e-12, 1.0))
+    factor = torch.linalg.cholesky(gram + ridge)
+    pace = torch.zeros_like(sign[:, :, None])  # (n, k, 1)
+    # Refined, since the ridge is felt where columns nearly depend on each other, and then a player joins who must not.
+    for _ in range(3):
+        pace = pace + torch.cholesky_solve(sign[:, :, None] - gram @ pace, factor)
     return slots, pace[:, :, 0], (columns * pace).sum(dim=1)
 
 
@@ -242,20 +256,20 @@ def until_met(level: Tensor, slope: Tensor, change: Tensor) -> Tensor:
 LIME = Method(
     name="lime",
     function=lime,
-    needs=("generator",),
+    needs=("generator", "generators"),
     random=True,
     signed=True,
     cite="ribeiro2016why",
-    version=1,
+    version=2,
 )
 LIME_25 = Method(
     name="lime_25",
     function=lime_lasso,
-    needs=("generator",),
+    needs=("generator", "generators"),
     random=True,
     signed=True,
     cite="kokhlikyan2020captum",
-    version=1,
+    version=2,
     settings={"samples": 25},
 )
 SURROGATES = (LIME, LIME_25)

@@ -12,6 +12,7 @@ from forsooth.datasets import (
     leaves,
     pasted,
     planted,
+    suppressor,
     tables,
     tabular,
     tetromino,
@@ -85,6 +86,13 @@ DATASETS = (
         function=tabular.interactions,
         description="A generated table: single, pair and triple effects of known size, correlated and idle features.",
         cite="anonymous2023evaluation",
+        version=1,
+    ),
+    Source(
+        name="suppressor",
+        function=suppressor.suppressor,
+        description="Two features: one tells the label, the other only the noise in the first.",
+        cite="wilming2023theoretical",
         version=1,
     ),
     Source(

@@ -36,7 +36,7 @@ def cifar10(path: str | Path, *, seed: int, train: int | None = None, test: int 
         if limit is not None and limit < LEAST * len(NAMES):
             raise UsageError(f"`{name}` must be at least {LEAST * len(NAMES)} ({LEAST} a class), got {limit}")
     layout, parts = read(Path(path))
-    kept = [some(part, limit) for part, limit in zip(parts, (train, test), strict=True)]
+    kept = [some(part, limit, seed=seed) for part, limit in zip(parts, (train, test), strict=True)]
     x = torch.cat([torch.from_numpy(images) for images, _ in kept]).float().div_(255)
     x.sub_(channels(MEAN)).div_(channels(STD))
     y = torch.cat([torch.from_numpy(labels) for _, labels in kept])
@@ -64,12 +64,12 @@ def channels(values: tuple[float, ...]) -> Tensor:
     return torch.tensor(values)[:, None, None]
 
 
-def some(part: Part, limit: int | None) -> Part:
-    """At most `limit` of the images, classes shared out evenly."""
+def some(part: Part, limit: int | None, *, seed: int) -> Part:
+    """At most `limit` of the images, drawn by seed, classes shared out evenly."""
     images, labels = part
     if limit is None or limit >= len(labels):
         return part
-    rows = balanced(torch.from_numpy(labels), limit).numpy()
+    rows = balanced(torch.from_numpy(labels), limit, seed=seed).numpy()
     return images[rows], labels[rows]
 
 

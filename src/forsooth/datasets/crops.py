@@ -1,5 +1,7 @@
 """Backgrounds cut from photographs."""
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor
 
@@ -10,21 +12,23 @@ from forsooth.seeds import generator
 CHUNK = 1000
 
 
-def crops(photos: Photos, n: int, *, size: int, seed: int) -> Tensor:
+def crops(photos: Photos, splits: Sequence[Tensor], *, size: int, seed: int) -> Tensor:
     """n backgrounds, each with mean zero: one per photograph if there are enough, else random crops and flips.
 
+    splits   indices (k,) of the samples of train, val and test, n in all: a photograph belongs to one of them alone
     returns  (n, size, size) float32
 
-    With enough photographs, n of them are drawn and the whole square of each is resized. With fewer, every one is used
-    equally often (within one), at random places, half of them mirrored left to right.
+    With enough photographs, n of them are drawn and the whole square of each is resized. With fewer, those of a split
+    are used equally often (within one), at random places, half of them mirrored left to right.
     """
-    images, out = photos.images, torch.empty(n, size, size)
+    images = photos.images
+    n = sum(len(rows) for rows in splits)
+    out = torch.empty(n, size, size)
     k, side = len(images), images.shape[-1]
     if side < size:
         raise UsageError(f"`photos` must be at least {size} px wide, got {side} px")
     g = generator(seed, "crops")
-    which = torch.cat([torch.randperm(k, generator=g) for _ in range(-(-n // k))])[:n]
-    which = which[torch.randperm(n, generator=g)]
+    which = torch.randperm(k, generator=g)[:n] if k >= n else shared_out(k, splits, generator=g)
     corner = torch.randint(0, side - size + 1, (n, 2), generator=g)
     mirrored = torch.randint(0, 2, (n, 1), generator=g) == 1
     step = torch.arange(size)
@@ -38,6 +42,27 @@ def crops(photos: Photos, n: int, *, size: int, seed: int) -> Tensor:
             out[part] = images[which[part, None, None], rows[part, :, None], columns[part, None, :]] / 255
         out[part] -= out[part].mean((1, 2), keepdim=True)
     return out
+
+
+def shared_out(k: int, splits: Sequence[Tensor], *, generator: torch.Generator) -> Tensor:
+    """Which of k photographs each of n samples is cut from, none for two splits: a copy there would be no test.
+
+    splits   indices (m,) of the samples of each split, n in all; each gets photographs by its share of the samples,
+             and at least one
+    returns  (n,) int64
+    """
+    if k < len(splits):
+        raise UsageError(f"`photos` must be at least {len(splits)}, one for each of train, val and test, got {k}")
+    sizes = torch.tensor([len(rows) for rows in splits])
+    spare = (sizes / sizes.sum() * (k - len(splits))).floor().long()
+    counts = 1 + spare
+    counts[sizes.argmax()] += k - counts.sum()  # what rounding leaves over goes to the largest
+    which = torch.empty(int(sizes.sum()), dtype=torch.int64)
+    for rows, own in zip(splits, torch.randperm(k, generator=generator).split(counts.tolist()), strict=True):
+        rounds = -(-len(rows) // len(own))
+        turns = torch.cat([own[torch.randperm(len(own), generator=generator)] for _ in range(rounds)])[: len(rows)]
+        which[rows] = turns[torch.randperm(len(rows), generator=generator)]
+    return which
 
 
 def _resized(images: Tensor, size: int) -> Tensor:

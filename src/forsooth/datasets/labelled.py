@@ -16,7 +16,7 @@ from torch import Tensor
 
 from forsooth.datasets.folders import opened
 from forsooth.records import Dataset, UsageError
-from forsooth.seeds import generator
+from forsooth.seeds import generator, in_turns
 
 SPLITS = {
     **dict.fromkeys(("train", "training"), "train"),
@@ -48,15 +48,15 @@ def images(path: str | Path, *, side: int, seed: int, limit: int | None = None) 
     Layouts: class folders; split folders (train, val, test) of class folders; or a root `index.csv` with the columns
     `file`, a class (`class`, `label`, `species`, `scene` …) and perhaps `split`. The square in the middle is resized to
     `side`; what is transparent shows mid-grey. Splits that the data name are kept (`arrange`), else a tenth of each
-    class goes to val and a tenth to test. `limit` keeps so many images at most, classes shared out evenly. Files that
-    cannot be read are named in `facts`.
+    class goes to val and a tenth to test. `limit` keeps so many images at most, drawn by seed, classes shared out
+    evenly. Files that cannot be read are named in `facts`.
     """
     if side < 1:
         raise UsageError(f"`side` must be at least 1 pixel, got {side}")
     path = Path(path)
     with opened(path) as (readers, _, failed):
         listed, facts = listing(path, readers, failed)
-        chosen = at_most(listed, limit, path)
+        chosen = at_most(listed, limit, path, seed=seed)
         check_room(len(chosen), side)
         pixels, kept, enlarged = read_squares(chosen, readers, side=side, failed=failed)
     names = sorted({entry.label for entry in listed})
@@ -142,36 +142,32 @@ def by_folders(names: Sequence[str]) -> list[Listed]:
     return [Listed("/".join(p), p[depth]) for p in inside]
 
 
-def at_most(listed: Sequence[Listed], limit: int | None, path: Path) -> list[Listed]:
-    """`limit` of the listed images, shared out over splits by their size and over classes evenly."""
+def at_most(listed: Sequence[Listed], limit: int | None, path: Path, *, seed: int) -> list[Listed]:
+    """`limit` of the listed images, drawn by seed and shared out over splits by their size and over classes evenly."""
     if limit is None or limit >= len(listed):
         return list(listed)
     names = sorted({entry.label for entry in listed})
     if limit < LEAST * len(names):
         raise UsageError(f"`limit` must be at least {LEAST * len(names)} ({LEAST} a class in {path}), got {limit}")
     y = torch.tensor([names.index(entry.label) for entry in listed])
-    return [listed[row] for row in share_out(y, [entry.split or "" for entry in listed], limit=limit)]
+    return [listed[row] for row in share_out(y, [entry.split or "" for entry in listed], limit=limit, seed=seed)]
 
 
-def share_out(y: Tensor, strata: Sequence[str], *, limit: int) -> list[int]:
-    """At most `limit` rows of y (n,): each stratum by its share, but never less than one row a class."""
+def share_out(y: Tensor, strata: Sequence[str], *, limit: int, seed: int) -> list[int]:
+    """At most `limit` rows of y (n,), drawn by seed: each stratum by its share, but never less than one row a class."""
     classes, counts = len(y.unique()), Counter(strata).most_common()
     rest = [(name, max(classes, int(min(limit * n / len(y), (limit - classes) / 2)))) for name, n in counts[1:]]
     sizes = {counts[0][0]: limit - sum(size for _, size in rest), **dict(rest)}
     chosen: list[int] = []
     for name, size in sizes.items():
         rows = torch.tensor([row for row, stratum in enumerate(strata) if stratum == name])
-        chosen += rows[balanced(y[rows], size)].tolist()
+        chosen += rows[balanced(y[rows], size, seed=seed)].tolist()
     return sorted(chosen)
 
 
-def balanced(y: Tensor, count: int) -> Tensor:
-    """Rows (count,) of y (n,): the first of every class, then the second of every class, and so on; sorted."""
-    rank = torch.empty_like(y)
-    for label in y.unique():
-        own = y == label
-        rank[own] = torch.arange(int(own.sum()), dtype=y.dtype)
-    return rank.argsort(stable=True)[:count].sort().values
+def balanced(y: Tensor, count: int, *, seed: int) -> Tensor:
+    """Rows (count,) of y (n,) drawn by seed, as many of every class as there are, within one; sorted."""
+    return in_turns(y, generator(seed, "balanced"))[:count].sort().values
 
 
 def check_room(count: int, side: int) -> None:

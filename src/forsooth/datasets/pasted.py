@@ -7,6 +7,7 @@ demand, by the same function for generated and for real scenes and cut-outs.
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Literal
 
 import torch
@@ -88,14 +89,15 @@ def pairs(
 
     pairing  "released": the j-th cut-out of a class goes onto the j-th scene of every class, so that only `per_pair`
              cut-outs of a class are seen; "spread": each pair of classes takes the next cut-outs and the next scenes.
-             Lists that are too short begin anew.
+             Lists stand in an order drawn by seed; those that are too short begin anew.
 
     Departure: the authors' code has no seed.
     """
     if pairing not in ("spread", "released"):
         raise unknown(pairing, ("spread", "released"), argument="pairing")
     kinds, step = range(len(cutouts.classes)), pairing == "spread"
-    tables = {name: _crossed(scenes, cutouts, kinds, split=name, each=e, step=step) for name, e in per_pair.items()}
+    crossing = partial(_crossed, scenes, cutouts, kinds, step=step, seed=seed)
+    tables = {name: crossing(split=name, each=each) for name, each in per_pair.items()}
     return _joined(tables, seed=seed)
 
 
@@ -115,21 +117,24 @@ def common(
     if not 0 <= feature < len(cutouts.classes):
         raise UsageError(f"`feature` must be a class number in [0, {len(cutouts.classes) - 1}], got {feature}")
     kinds = [feature]
-    tables = {name: _crossed(scenes, cutouts, kinds, split=name, each=e, step=True) for name, e in per_class.items()}
+    crossing = partial(_crossed, scenes, cutouts, kinds, step=True, seed=seed)
+    tables = {name: crossing(split=name, each=each) for name, each in per_class.items()}
     table = _joined(tables, seed=seed)
     having = scenes.y.unique()[: round(k * total)]
     return replace(table, present=torch.isin(scenes.y[table.scene], having))
 
 
-def _crossed(scenes: Dataset, cutouts: Cutouts, kinds: Sequence[int], *, split: str, each: int, step: bool) -> Tensor:
+def _crossed(
+    scenes: Dataset, cutouts: Cutouts, kinds: Sequence[int], *, split: str, each: int, step: bool, seed: int
+) -> Tensor:
     """(2, n) scenes and cut-outs: `each` images for every object class of `kinds` and every scene class.
 
     step  whether a pair of classes goes on in the lists where the pair before it ended
     """
     if each < 1:
         raise UsageError(f"there must be at least 1 image for each pair of classes in {split!r}, got {each}")
-    places = _members("scenes", scenes.y, scenes.splits, scenes.y.unique().tolist(), split=split)
-    crops = _members("cutouts", cutouts.y, cutouts.splits, kinds, split=split)
+    places = _members("scenes", scenes.y, scenes.splits, scenes.y.unique().tolist(), split=split, seed=seed)
+    crops = _members("cutouts", cutouts.y, cutouts.splits, kinds, split=split, seed=seed)
     blocks = []
     for o, crop in enumerate(crops):
         for s, place in enumerate(places):
@@ -139,11 +144,14 @@ def _crossed(scenes: Dataset, cutouts: Cutouts, kinds: Sequence[int], *, split: 
     return torch.cat(blocks, 1)
 
 
-def _members(name: str, y: Tensor, splits: Mapping[str, Tensor], classes: Sequence[int], *, split: str) -> list[Tensor]:
-    """For each class its indices (k,) in the split; a class that is absent is an error."""
+def _members(
+    name: str, y: Tensor, splits: Mapping[str, Tensor], classes: Sequence[int], *, split: str, seed: int
+) -> list[Tensor]:
+    """For each class its indices (k,) in the split, in an order drawn by seed; a class that is absent is an error."""
     if split not in splits:
         raise UsageError(f"`{name}` must have the split {split!r}, got {', '.join(splits)}")
     rows = splits[split]
+    rows = rows[torch.randperm(len(rows), generator=generator(seed, "members", name, split))]
     members = [rows[y[rows] == k] for k in classes]
     for k, own in zip(classes, members, strict=True):
         if not len(own):

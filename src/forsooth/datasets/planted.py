@@ -12,6 +12,7 @@ from forsooth.datasets.manipulations import UNIT, Manipulation, apply, joint_reg
 from forsooth.records import Dataset, UsageError
 from forsooth.seeds import generator
 
+KINDS = 2**20  # more than there are kinds of pictures: a stratum is new label * KINDS + old kind
 CHUNK = 64  # pictures edited and copied at once, to bound the memory
 
 
@@ -41,7 +42,8 @@ def plant(
     r              chance to keep the label (see `keep`), or the matrix R (classes, classes) of the paper's appendix B
     border         painted last, over artefacts too
     returns        x (n, 3, h, w); y (n,), the new labels; truth (n, h, w) bool, the joint effective region, one mask
-                   seen n times; splits of `base`; facts from which `plant` can make it again
+                   seen n times; splits of `base`; strata (n,), new label × old kind, see `kinds_of`; facts from which
+                   `plant` can make it again
 
     All splits are reassigned, as in the released code. Picture k depends on `seed` and k alone. Same seed, same labels:
     two calls that differ in the visibility differ in nothing else.
@@ -63,9 +65,14 @@ def plant(
     names = "-".join("none" if m is None else m.name for m in manipulations)
     facts = _facts(base, manipulations, matrix, y) | {"seed": seed, "border": asdict(border) if border else None}
     truth = joint.to(x.device).expand(len(x), *size)
-    return Dataset(
-        f"planted-{base.name}-{names}", x, y, truth, base.splits, facts | {"er": joint.double().mean().item()}
-    )
+    facts |= {"er": joint.double().mean().item()}
+    strata = y * KINDS + kinds_of(base)
+    return Dataset(f"planted-{base.name}-{names}", x, y, truth, base.splits, facts, strata)
+
+
+def kinds_of(dataset: Dataset) -> Tensor:
+    """(n,) int: the old kind of every picture, before or after `plant`."""
+    return (dataset.y if dataset.strata is None else dataset.strata) % KINDS
 
 
 def _facts(base: Dataset, manipulations: Sequence[Manipulation | None], matrix: Tensor, y: Tensor) -> dict[str, object]:

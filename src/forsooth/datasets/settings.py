@@ -62,8 +62,8 @@ class Variant:
                "move_then_smooth": H(R(a)), the soft edge is reflected at the border
     positions  RIGID. "all" that keep the piece inside; "but_last": without the last row and the last column, an
                off-by-one in the released code until November 2023
-    noise      "own": every scenario and background draws its own; "shared": all have the same array (or the same
-               crops), and CORR is the smoothed array of WHITE
+    noise      "own": every scenario and background draws its own; "shared": all have the same array (or, where their
+               labels are alike, the same crops), and CORR is the smoothed array of WHITE
     storage    "float16": x is rounded to half precision, as in the released files
     """
 

@@ -16,6 +16,8 @@ from forsooth.records import Dataset, UsageError
 from forsooth.seeds import derive, generator
 
 CHUNK = 1000  # samples per named generator and per pass; a constant, for other values give other noise
+KINDS = {"XOR": ("++", "--", "+-", "-+")}  # signs of T and L; the other scenarios show one of the pieces
+PIECES = ("T", "L")
 LEAVES = 256  # dead-leaves "photographs" from which the stand-in crops are cut, twice as wide as a crop
 
 
@@ -25,29 +27,36 @@ def tetromino(setting: Setting, *, seed: int, photos: Photos | None = None) -> D
     x      (n, 1, size, size) float32, the largest |x| of the whole set is 1
     y      (n,) int in {0, 1}
     truth  (n, size, size) bool; RIGID: the piece of the sample; else T and L together, one mask seen n times
+    strata (n,) int, the kinds of `draw_kinds`, whose names are in `facts`
 
     Equations 1 (LIN, RIGID, XOR) and 2 (MULT) of [clark2024xaitris]; where its text and code part, `setting.variant`
-    decides. Without `photos`, IMAGENET takes crops of dead leaves, and `facts` says so.
+    decides. Without `photos`, IMAGENET takes crops of dead leaves, and `facts` says so. No photograph is in two splits.
     """
     recipe = resolve(setting)
     kinds, pose = draw_kinds(recipe, seed=seed), draw_poses(recipe, seed=seed)
     x, source = backgrounds(recipe, seed=seed, photos=photos)
     truth = imprint(x, kinds, pose, recipe)
     scale(x, recipe.variant.storage)
-    y = kinds // 2 if recipe.scenario == "XOR" else kinds
+    splits = split_of(kinds, recipe, seed=seed)
     name = f"tetromino-{recipe.scenario}-{recipe.background}-{recipe.size}"
     unreadable = photos.unreadable if photos and recipe.background == "IMAGENET" else ()
-    facts = {**asdict(recipe), "background_from": source, "unreadable": list(unreadable)}
-    return Dataset(name, x[:, None], y, truth, split(y, held=HELD[recipe.size], seed=seed), facts)
+    names = list(KINDS.get(recipe.scenario, PIECES))
+    facts = {**asdict(recipe), "kinds": names, "background_from": source, "unreadable": list(unreadable)}
+    return Dataset(name, x[:, None], labels(kinds, recipe), truth, splits, facts, strata=kinds)
 
 
 def draw_kinds(recipe: Recipe, *, seed: int) -> Tensor:
-    """(n,) int: LIN, MULT, RIGID: 0 T, 1 L; XOR: 0 ++, 1 --, 2 +-, 3 -+."""
-    count = 4 if recipe.scenario == "XOR" else 2
+    """(n,) int, numbers of `KINDS` or `PIECES`: LIN, MULT, RIGID: 0 T, 1 L; XOR: 0 ++, 1 --, 2 +-, 3 -+."""
+    count = len(KINDS.get(recipe.scenario, PIECES))
     if recipe.variant.labels == "balanced":
         return torch.arange(recipe.n) * count // recipe.n
     g = generator(seed, "kinds", recipe.scenario, recipe.background)
     return torch.randint(0, count, (recipe.n,), generator=g)
+
+
+def labels(kinds: Tensor, recipe: Recipe) -> Tensor:
+    """(n,) int in {0, 1}: the piece, or in XOR whether the two signs differ."""
+    return kinds // 2 if recipe.scenario == "XOR" else kinds
 
 
 def draw_poses(recipe: Recipe, *, seed: int) -> Tensor:
@@ -63,7 +72,8 @@ def backgrounds(recipe: Recipe, *, seed: int, photos: Photos | None) -> tuple[Te
     if recipe.background == "IMAGENET":
         source = "dead leaves (generated stand-in for photographs)" if photos is None else provenance(photos, n)
         given = leaves(size, seed=seed) if photos is None else photos
-        return crops(given, n, size=size, seed=derive(seed, "crops", *names)), source
+        parts = list(split_of(draw_kinds(recipe, seed=seed), recipe, seed=seed).values())
+        return crops(given, parts, size=size, seed=derive(seed, "crops", *names)), source
     noise = torch.empty(n, size, size)
     sigma = CORR_SIGMA[size] if recipe.background == "CORR" else 0.0
     kernel = patterns.smoother(size, sigma)
@@ -128,6 +138,11 @@ def scale(x: Tensor, storage: str) -> None:
         part /= largest
         if storage == "float16":
             part.copy_(part.half())
+
+
+def split_of(kinds: Tensor, recipe: Recipe, *, seed: int) -> dict[str, Tensor]:
+    """The splits of the samples with these kinds (n,)."""
+    return split(labels(kinds, recipe), held=HELD[recipe.size], seed=seed)
 
 
 def split(y: Tensor, *, held: int, seed: int) -> dict[str, Tensor]:

@@ -71,7 +71,7 @@ def crops(
         raise UsageError(f"`dtype` must be a floating-point type, got {dtype}")
     with annotated(Path(path)) as (seen, read, layout):
         boxes, left_out = usable(seen, seed=seed)
-        chosen = at_most(boxes, limit, path)
+        chosen = at_most(boxes, limit, path, seed=seed)
         check_room(len(chosen), side)
         pixels, kept, unreadable = cut(chosen, read, side=side)
     y = torch.tensor([box.label for box in kept], dtype=torch.int64)
@@ -174,15 +174,15 @@ def usable(seen: list[Seen], *, seed: int) -> tuple[list[Box], dict[str, int]]:
     return boxes, dict(left_out)
 
 
-def at_most(boxes: list[Box], limit: int | None, path: str | Path) -> list[Box]:
-    """`limit` of the boxes, shared out over splits by their size and over classes evenly."""
+def at_most(boxes: list[Box], limit: int | None, path: str | Path, *, seed: int) -> list[Box]:
+    """`limit` of the boxes, drawn by seed and shared out over splits by their size and over classes evenly."""
     if limit is None or limit >= len(boxes):
         return boxes
     least = LEAST * len({box.label for box in boxes})
     if limit < least:
         raise UsageError(f"`limit` must be at least {least} ({LEAST} a class in {path}), got {limit}")
     y = torch.tensor([box.label for box in boxes])
-    return [boxes[row] for row in share_out(y, [box.split for box in boxes], limit=limit)]
+    return [boxes[row] for row in share_out(y, [box.split for box in boxes], limit=limit, seed=seed)]
 
 
 def cut(boxes: list[Box], read: Callable[[str], bytes], *, side: int) -> tuple[np.ndarray, list[Box], list[str]]:

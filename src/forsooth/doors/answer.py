@@ -12,12 +12,13 @@ from torch import Tensor
 from forsooth.doors import words
 from forsooth.doors.subject import Subject
 from forsooth.games.shapley import Estimate
-from forsooth.records import Cell
+from forsooth.records import SCORED, Cell
+from forsooth.report.promises import gap_table
 from forsooth.scores import bias
 from forsooth.stats.differences import LEVEL, Bools, differing, letters
 from forsooth.stats.panels import Floats
 from forsooth.stats.spread import half_widths, pvalues, spread_of_means
-from forsooth.suites import anchors
+from forsooth.suites import anchors, explain
 
 END = "shapley"  # the other end of the scale: Shapley values of another seed, or the anchor itself where it is exact
 NULLS = ("constant", "random")
@@ -90,13 +91,14 @@ def judged(
         for name, (state, why) in silent.items()
     ]
     rows = [row for name, a in maps.items() for row in rows_of(name, a, anchor)]
+    rows = [row for name in maps for row in checked(name, made[name], [row for row in rows if row["method"] == name])]
     rows += [row for name, (status, why) in silent.items() for row in no_rows(name, status, why, len(about.x))]
     frame = pd.DataFrame(
         [{**row, "target": int(about.target[row["sample"]]), "noise": noise[row["sample"]]} for row in rows]
     )
     table = pd.DataFrame(lines).assign(kind=lambda made: made["method"].map(kinds))
-    split = frame[frame["metric"].eq("m_bias_split") & frame["status"].eq("ok")].groupby("method")["value"].mean()
-    table = table.join(split.rename("m_bias_split"), on="method")
+    split = frame[frame["metric"].eq("m_bias_split") & frame["status"].isin(SCORED)].groupby("method")["value"].mean()
+    table = table.join(split.rename("m_bias_split"), on="method").join(gap_table(frame), on="method")
     return BiasResult(table=table, rows=frame[[*ROWS, "status", "message"]], words=words.told(about, table, noise))
 
 
@@ -105,6 +107,13 @@ def rows_of(name: str, attribution: Tensor, anchor: Estimate) -> list[dict[str, 
     fractions = list(bias.FRACTIONS)
     rows = anchors.biases(attribution, anchor, ends=list(bias.ENDS), fractions=fractions, ties="share")
     return [{"method": name, **row} for row in rows]
+
+
+def checked(name: str, said: Cell, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The rows of a method, with those of its gaps where it promises a sum."""
+    gap = said.tensors.get("gap")
+    samples = range(0 if gap is None else len(gap))
+    return explain.with_gaps(rows, gap, samples, method=name, end="")
 
 
 def no_rows(name: str, status: str, message: str, inputs: int) -> list[dict[str, Any]]:

@@ -20,6 +20,7 @@ from forsooth.games import players
 from forsooth.games.shapley import Estimate, exact, permutation
 from forsooth.progress import Silent
 from forsooth.records import Cell, Method, Task, UsageError
+from forsooth.scores.promises import completeness_gap
 from forsooth.suites import anchored, anchors, explain
 
 __all__ = ["Asked", "BiasResult", "bias"]
@@ -31,7 +32,7 @@ NULLS = ("random", "constant")
 AT_ONCE = 8  # inputs played in one task, so that little is lost when the work is stopped
 BACKGROUND = 100  # inputs handed to methods as background
 SQUARE = 5_000  # most players of methods that solve a system of players × players
-VERSION = 1
+VERSION = 2
 
 
 @dataclass(frozen=True)
@@ -226,11 +227,25 @@ def ask(about: Subject, asker: Asker) -> Cell:
     labels, count = players.seats(maps, about.labels)
     channels = about.asked.channels if asker.name in anchored.GRADIENTS else "sum"
     reduced = players.collect(maps.detach(), labels, count, channels=channels)  # type: ignore[arg-type]
-    return Cell(tensors={"players": reduced.cpu()}, facts={"status": "ok", "message": ""})
+    tensors = {"players": reduced.cpu()}
+    if asker.method.promise and tuple(maps.shape) == wanted:
+        tensors["gap"] = completeness_gap(maps, promised(about, asker)).cpu()
+    return Cell(tensors=tensors, facts={"status": "ok", "message": ""})
+
+
+def promised(about: Subject, asker: Asker) -> Tensor:
+    """What the maps of a method promise to sum to, (n,), with the baseline of the game where it takes one."""
+
+    def of(places: Tensor) -> Tensor:
+        x, target, stands = about.part(int(places[0]), int(places[-1]) + 1)
+        ready = asker.method if asker.own else explain.alike(asker.method, {"baseline": stands})
+        return explain.promised(ready, about.model, x, target, background=about.references[:BACKGROUND])
+
+    return chunks.over(of, torch.arange(len(about.x)), size=about.step)
 
 
 def maps_of(about: Subject, asker: Asker) -> Any:
-    """The maps of all inputs, in slices that fit the memory. Every slice gets the same draws."""
+    """The maps of all inputs, in slices that fit the memory. Draws go by the input, never by the slice."""
     method = asker.method
 
     def of(places: Tensor) -> Any:
@@ -248,10 +263,10 @@ def maps_of(about: Subject, asker: Asker) -> Any:
             background=about.references[:BACKGROUND],
             fit=about.references,
             layer=about.layer,
-            generator=seeds.generator(about.asked.seed, method.name),
+            **explain.draws(about.asked.seed, method.name, places),
         )
 
-    # A null draws for each input anew, so it sees all of them at once; so does a user's method, which may fit on them.
+    # A user's method or null sees all inputs at once, since it may fit on them or draw for all of them in turn.
     whole = method.null or asker.own or "fit" in method.needs
     size = len(about.x) if whole else max(1, explain.VALUES_AT_ONCE // about.references[0].numel())
     places = torch.arange(len(about.x))

@@ -93,11 +93,12 @@ def tried(method: Method, kind: Specimen, seed: int) -> Trial:
     kind = copy.deepcopy(kind)
     before, maps, fault, message = state(kind), None, "", ""
     lent = {"background": kind.background, "fit": kind.fit, "layer": kind.layer, "truth": kind.x > 0}
+    lent |= explain.draws(seed, method.name, kind.samples)
     shape = tuple(kind.x.shape)
     with torch.enable_grad(), explain.lent_randomness(seeds.derive(seed, method.name)):
         lots, begun = generators(kind.x.is_cuda), time.perf_counter()
         try:
-            maps = method(kind.model, kind.x, kind.target, generator=seeds.generator(seed, method.name), **lent)
+            maps = method(kind.model, kind.x, kind.target, **lent)
         except (Exception, SystemExit) as error:  # a user's method may raise anything, or leave; that is the answer
             said = " ".join(f"{type(error).__name__}: {error}"[:500].split())
             fault, message = "raised", f"{said} ({place(error, method.function)})"
@@ -194,6 +195,9 @@ def gap(method: Method, kind: Specimen, maps: Tensor, seed: int) -> float:
         gaps = completeness_gap(again.maps.to(output.device), output)[output > 0]
     else:
         rows = torch.arange(len(kind.x), device=kind.x.device)
-        change = kind.model(kind.x) - kind.model(torch.zeros_like(kind.x))
+        behind = kind.model(torch.zeros_like(kind.x))
+        if method.promise == "complete to background":
+            behind = kind.model(kind.background).mean(0)
+        change = kind.model(kind.x) - behind
         gaps = completeness_gap(maps.to(rows.device), change[rows, kind.target])
     return gaps.median().item() if len(gaps) else float("nan")

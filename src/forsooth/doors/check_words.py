@@ -9,11 +9,10 @@ import torch
 from torch import Tensor
 
 from forsooth.doors.words import joined
-from forsooth.records import Method
+from forsooth.records import TOLERANCE, Method
 
 CLOSE = 1e-5  # of the largest value of a map: so far may an input alone be from the same one in a batch
 ROUNDING = 1e-3  # so far single precision can drive them apart where a method takes differences or quotients
-KEPT = 0.05  # gap up to which a promised sum counts as kept: a path of fifty steps across kinks stays below
 ALL = "all"  # stands in the column `input` for a line about all inputs together
 COLUMNS = ("check", "input", "status", "message")
 
@@ -241,16 +240,19 @@ def targets(seen: Evidence) -> Verdict:
     return "ok", ""
 
 
+SUMS: dict[str | None, str] = {"conserve": "f(x)", "complete to background": "f(x) - mean f(background)"}
+
+
 def total(gap: float, promise: str | None) -> Verdict:
     """Is the promised sum kept? Without a promise, how far off would it be?"""
-    sums = "f(x)" if promise == "conserve" else "f(x) - f(0)"
+    sums = SUMS.get(promise, "f(x) - f(0)")
     if gap != gap:
         return "cannot be told", f"no map whose sum could be compared with {sums}"
     share = "100 % or more" if gap >= 1 else f"{100 * gap:.1f} %"
     off = f"a map sums to {sums}" if gap < 0.0005 else f"the sum of a map is off {sums} by {share}"
     if promise is None:
         return "note", f"{off}; nothing is promised"
-    if gap <= KEPT:
+    if gap <= TOLERANCE:
         return "ok", off
     return "wrong", f"{off}, though the record promises it: mend the method, or say promise=None"
 

@@ -9,7 +9,10 @@ import numpy as np
 import pandas as pd
 
 from forsooth import report
+from forsooth.counted import counted
 from forsooth.records import UsageError
+from forsooth.report.promises import gap_table
+from forsooth.scores.planted import ATTR
 from forsooth.stats import holm
 from forsooth.stats.differences import LEVEL
 from forsooth.stats.spread import half_widths, pvalues, spread_of_means
@@ -38,6 +41,7 @@ class DryRun:
                                    corrected over all methods, nulls and artefacts of the table
             kind                   method, null (ignores the model) or oracle (is told the region)
             failed                 share of explained images without a usable map
+            present_defined        mean share over the others that have the artefact
             status, message        ok, or why there is no number
     rows    one row per image and metric
     words   the same in plain words; the last paragraph says whom to trust
@@ -113,6 +117,7 @@ def tabled(rows: pd.DataFrame, kinds: Mapping[str, str]) -> pd.DataFrame:
         lines += [{**here, **line(method, kind, own, known)} for method, kind in kinds.items()]
     table = pd.DataFrame(lines)
     blind = table[table["method"].eq("random")].set_index("artefact")["present"]
+    table = table.join(gap_table(rows), on="method")
     table = table.assign(random=table["artefact"].map(blind))
     return table.assign(finding=[finding(one) for one in table.to_dict("records")])
 
@@ -120,10 +125,9 @@ def tabled(rows: pd.DataFrame, kinds: Mapping[str, str]) -> pd.DataFrame:
 def shares_of(own: pd.DataFrame, presence: str, kinds: Mapping[str, str]) -> Shares:
     """Shares on images of one artefact, the same images for all methods; p-values are not yet corrected."""
     scored = own[own["metric"].eq("attr") & own["presence"].eq(presence) & own["sample"].ge(0)]
+    scored = counted(scored, ATTR)
     if scored.empty:
         return Shares({}, {}, {})
-    lost = scored["status"].ne("ok")
-    scored = scored.assign(value=scored["value"].mask(lost, 0.0))
     wide = scored.pivot(index="sample", columns="method", values="value")
     names = [name for name in kinds if name in wide]
     values = wide[names].to_numpy().T  # (methods, images)
@@ -156,14 +160,16 @@ def corrected(shares: Mapping[Key, Shares], kinds: Mapping[str, str]) -> dict[Ke
 def line(method: str, kind: str, own: pd.DataFrame, shares: Mapping[str, Shares]) -> dict[str, Any]:
     """What one method scored on one artefact, with it and without."""
     rows = own[own["method"].eq(method) & own["metric"].eq("attr")]
-    bad = rows[rows["status"].ne("ok")]
-    lost = len(bad) / len(rows)
-    found: dict[str, Any] = {"method": method, "kind": kind, "status": "ok", "message": "", "failed": lost}
-    if lost == 1:  # not one map
-        found |= {"status": bad["status"].iloc[0], "message": bad["message"].iloc[0]}
+    took_part = counted(rows, ATTR)
+    found: dict[str, Any] = {"method": method, "kind": kind, "status": "ok", "message": ""}
+    found["failed"] = took_part["failed"].mean() if len(took_part) else 1.0
+    with_it = took_part[took_part["presence"].eq(PRESENCES[0]) & ~took_part["failed"]]
+    found["present_defined"] = with_it["value"].mean()
+    if found["failed"] == 1:  # not one map
+        found |= {"status": rows["status"].iloc[0], "message": rows["message"].iloc[0]}
     for presence, prefix, name in (("with", "", "present"), ("without", "absent_", "absent")):
         here = shares[presence]
-        known = method in here.mean and lost < 1
+        known = method in here.mean and found["failed"] < 1
         mean = here.mean[method] if known else np.nan
         half = here.half[method] if known else np.nan
         found |= {

@@ -7,6 +7,7 @@ import pandas as pd
 
 from forsooth.doors.dryrun_table import HINT, NOTHING, SHOWS, by_chance, percent, span
 from forsooth.doors.words import joined
+from forsooth.report.promises import broken_promises
 
 SURE = 0.9  # accuracy below which a model may rightly look elsewhere, too
 FEW = 15  # images of one kind below which a mean of skewed shares has no good interval
@@ -126,6 +127,7 @@ def trust(table: pd.DataFrame, trained: pd.DataFrame) -> str:
     left = trained.index[trained["status"].ne("ok")].tolist()
     said = verdicts(groups, partly, artefacts=methods["artefact"].unique().tolist())
     said += nowhere(methods[~methods["method"].isin(groups["none"])])
+    said += broken_promises(methods.groupby("method")[["gap", "broken"]].mean()).values()
     return " ".join([*said, *([f"Of {joined(left)} nothing can be said."] if left else [])])
 
 

@@ -21,7 +21,8 @@ from forsooth.progress import Silent
 from forsooth.records import Cell, Method, Task, UsageError
 from forsooth.scores.contrast import reduced, relative_change
 from forsooth.scores.functionless import DEFAULT, Patched
-from forsooth.suites import explain
+from forsooth.scores.promises import completeness_gap
+from forsooth.suites import choose, explain
 
 DEFAULTS = (
     *("gradient", "smooth_grad", "integrated_gradients", "gradient_x_input"),
@@ -29,7 +30,8 @@ DEFAULTS = (
 )
 ON_LAYERS = ("grad_cam", "guided_grad_cam")
 NULLS = ("random", "constant")
-VERSION = 1
+VERSION = 2
+BACKGROUND = 100  # inputs that stand for the background
 
 
 def independence(
@@ -147,21 +149,26 @@ def ask(case: Case, patched: Tensor, asker: Asker) -> Cell:
     patched  (n, *shape), the inputs with their patches
     """
     facts: dict[str, Any] = {"status": "ok", "message": ""}
-    change, rise = (torch.full((len(case.x),), torch.nan, dtype=torch.float64) for _ in range(2))
+    change, rise, gap = (torch.full((len(case.x),), torch.nan, dtype=torch.float64) for _ in range(3))
     try:
-        before, after = (saliency(case, asker, x, name) for x, name in ((case.x, "x"), (patched, "patched")))
+        maps = maps_of(case, asker, case.x, "x")
+        before = saliency(case, maps)
+        after = saliency(case, maps_of(case, asker, patched, "patched"))
+        if asker.method.promise:
+            gap = completeness_gap(maps, promised(case, asker)).cpu()
         change = relative_change(after, before, case.mask)
         rise = torch.sign((after - before).masked_fill(~case.mask, 0).flatten(1).sum(1)) * change
     except UsageError as error:
         facts = {"failed": True, "status": "wrong shape", "message": str(error)}
     except (Exception, SystemExit) as error:  # a user's method may raise anything, or leave
         facts = {"failed": True, "status": "error", "message": plugins.told(error)}
-    return Cell(tensors={"change": change, "rise": rise}, facts=facts)
+    return Cell(tensors={"change": change, "rise": rise, "gap": gap}, facts=facts)
 
 
 def rows_of(case: Case, done: Patched, name: str, said: Cell) -> list[dict[str, Any]]:
     """A row per input of what one method said."""
-    found, change, rise = (tensor.tolist() for tensor in (done.found(), said.tensors["change"], said.tensors["rise"]))
+    found = done.found().tolist()
+    change, rise, gaps = (said.tensors[name].tolist() for name in ("change", "rise", "gap"))
     rows = []
     for place, (value, up) in enumerate(zip(change, rise, strict=True)):
         status, message = said.facts["status"], said.facts["message"]
@@ -171,17 +178,42 @@ def rows_of(case: Case, done: Patched, name: str, said: Cell) -> list[dict[str, 
             status, message = "undefined", "no usable map, or nothing at that place before and after"
         row = {"method": name, "sample": place, "target": int(case.target[place]), "change": value, "rise": up}
         row |= {"ratio": done.ratio[place].item(), "visible": done.change[place].item()}
-        rows.append({**row, "status": status, "message": message})
+        row |= {"gap": gaps[place], "status": status, "message": message}
+        rows.append(explain.broken(row, gaps[place]))
     return rows
 
 
-def saliency(case: Case, asker: Asker, x: Tensor, name: str) -> Tensor:
-    """(n, *spatial) in [0, 1]. The same draws for every slice, others for inputs with the patch than without."""
+def background(case: Case) -> Tensor:
+    """The inputs that methods are given as background, evenly over the explained classes. (k, *shape)"""
+    behind = choose.evenly(case.target, BACKGROUND, seed=case.wanted.seed, role="background")
+    return case.x[behind.to(case.x.device)]
+
+
+def promised(case: Case, asker: Asker) -> Tensor:
+    """What the maps of the inputs promise to sum to, (n,)."""
+    behind = background(case)
+
+    def of(x: Tensor, target: Tensor) -> Tensor:
+        return explain.promised(asker.method, case.module, x, target, background=behind)
+
+    return chunks.over(of, case.x, case.target, size=max(1, explain.VALUES_AT_ONCE // case.x[0].numel()))
+
+
+def saliency(case: Case, maps: Tensor) -> Tensor:
+    """(n, *spatial) in [0, 1] of maps (n, *shape)."""
+    channels = maps if maps.ndim - 1 > case.mask.ndim - 1 else maps[:, None]
+    return reduced(channels, lowest="zero")
+
+
+def maps_of(case: Case, asker: Asker, x: Tensor, name: str) -> Tensor:
+    """(n, *shape). Every input has draws of its own, and others with the patch than without."""
     method, seed = asker.method, seeds.derive(case.wanted.seed, asker.name, name)
     if "layer" in method.needs and case.layer is None:
         raise ValueError(f"{asker.name} reads a convolution, and the model has none: name a `layer`")
 
-    def ask(part: Tensor, target: Tensor) -> Tensor:
+    behind = background(case)
+
+    def ask(part: Tensor, target: Tensor, places: Tensor) -> Tensor:
         game = {"players": players.pixels(tuple(part.shape[1:])).to(part.device)}
         takes = set(inspect.signature(method.function).parameters) - set(method.settings)
         ready = method if asker.own or "players" not in takes else explain.alike(method, game)
@@ -189,10 +221,10 @@ def saliency(case: Case, asker: Asker, x: Tensor, name: str) -> Tensor:
             case.module,
             part.clone(),
             target.clone(),
-            background=case.x[:100],
+            background=behind,
             fit=case.x,
             layer=case.layer,
-            generator=seeds.generator(seed, "draws"),
+            **explain.draws(seed, "draws", places),
         )
         if hasattr(maps, "__array__") and not isinstance(maps, Tensor):
             maps = models.as_tensor(maps, part)
@@ -204,6 +236,4 @@ def saliency(case: Case, asker: Asker, x: Tensor, name: str) -> Tensor:
     whole = method.null or asker.own or "fit" in method.needs
     size = len(x) if whole else max(1, explain.VALUES_AT_ONCE // x[0].numel())
     with explain.lent_randomness(seed):
-        maps = chunks.over(ask, x, case.target, size=max(1, size))
-    channels = maps if maps.ndim - 1 > case.mask.ndim - 1 else maps[:, None]
-    return reduced(channels, lowest="zero")
+        return chunks.over(ask, x, case.target, torch.arange(len(x)), size=max(1, size))

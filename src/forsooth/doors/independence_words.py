@@ -9,13 +9,16 @@ import pandas as pd
 from scipy import stats
 from torch import Tensor, nn
 
+from forsooth.counted import counted
 from forsooth.doors import inputs
 from forsooth.doors.words import joined
+from forsooth.report.promises import broken_promises, gap_table
+from forsooth.scores.contrast import IIR
 from forsooth.scores.functionless import Patched
 from forsooth.stats import holm, share_of
 
 FEW = 20  # inputs below which an interval says little
-SHOWN = ("method", "attention", "low", "high", "raised", "change", "failed", "status")
+SHOWN = ("method", "attention", "low", "high", "defined", "raised", "change", "failed", "status")
 CERTAIN = 0.05  # chance that of methods that are all the same any two are said to differ
 
 
@@ -64,10 +67,12 @@ class IndependenceResult:
     """How often every method would draw attention to a patch without function.
 
     table  one line per method, the least first:
-           attention  share of the inputs where the saliency of the patch's place changes by the threshold or more
+           attention  share of the inputs where the saliency of the patch's place changes by the threshold or more; an
+                      input without a usable map, or with nothing at that place before and after, counts as one of them
            low, high  its 95 % interval (Wilson's)
+           defined    the same share without such inputs
            raised     share of the inputs where it rises so much
-           change     median of the relative change
+           change     median of the relative change, where there is one
            failed     share of the inputs without a usable map, or with nothing at that place before and after
            kind       method, or null (ignores the model)
     rows   one line per method and input
@@ -84,7 +89,7 @@ class IndependenceResult:
     def shown(self) -> pd.DataFrame:
         """The table for a reader: whole per cents, and empty where there is no number."""
         shown = self.table[list(SHOWN)].copy()
-        for name in ("attention", "low", "high", "raised", "change", "failed"):
+        for name in ("attention", "low", "high", "defined", "raised", "change", "failed"):
             shown[name] = [f"{value:.0%}" if value == value else "" for value in self.table[name]]
         told = zip(self.table["status"], self.table["message"], strict=True)
         shown["status"] = [f"{status}: {message}" if message else status for status, message in told]
@@ -131,17 +136,24 @@ def judged(case: Case, done: Patched, rows: pd.DataFrame, nulls: dict[str, bool]
 
 def line_of(name: str, rows: pd.DataFrame, threshold: float) -> dict[str, Any]:
     """One method in numbers."""
-    there = rows[rows["status"].ne("no patch")]
-    good = there[there["status"].eq("ok")]
-    nothing = dict.fromkeys(("attention", "low", "high", "raised", "change"), float("nan"))
-    failed = 1 - len(good) / len(there) if len(there) else float("nan")
+    there = attentive(rows, threshold)
+    good = there[~there["failed"]]
+    nothing = dict.fromkeys(("attention", "low", "high", "defined", "raised", "change"), float("nan"))
+    failed = float(there["failed"].mean()) if len(there) else float("nan")
     if good.empty:
         lost = rows.iloc[0] if there.empty else there.iloc[0]
         return {"method": name, **nothing, "failed": failed, "status": lost["status"], "message": lost["message"]}
-    share = share_of(good["change"].ge(threshold))
-    numbers = {"attention": share.mean, "low": share.low, "high": share.high}
-    numbers |= {"raised": float(good["rise"].ge(threshold).mean()), "change": float(good["change"].median())}
+    share = share_of(there["hit"])
+    numbers = {"attention": share.mean, "low": share.low, "high": share.high, "defined": float(good["hit"].mean())}
+    numbers |= {"raised": float(there["rise"].ge(threshold).mean()), "change": float(good["change"].median())}
     return {"method": name, **numbers, "failed": failed, "status": "ok", "message": ""}
+
+
+def attentive(rows: pd.DataFrame, threshold: float) -> pd.DataFrame:
+    """The rows that have a patch, and whether each method is drawn to it: a `hit`, as is a map that `failed`."""
+    steady = rows["change"].lt(threshold).astype(float)  # IIR of one input
+    there = counted(rows.assign(value=steady, status=rows["status"].replace("no patch", "no sample")), IIR)
+    return there.assign(hit=there["value"].eq(0), status=rows.loc[there.index, "status"])
 
 
 def told(case: Case, done: Patched, table: pd.DataFrame, rows: pd.DataFrame) -> str:
@@ -169,6 +181,8 @@ def told(case: Case, done: Patched, table: pd.DataFrame, rows: pd.DataFrame) -> 
     parts.append(f"Beside them, {' and '.join(nulls)}; {steady}.")
     if some < FEW:
         parts.append(f"Warning: with {some} patches the intervals are wide; give at least {FEW} inputs.")
+    gaps = gap_table(rows.assign(metric="gap", value=rows["gap"]))
+    parts += [" ".join(broken_promises(gaps).values())] if broken_promises(gaps) else []
     parts.append(advice(good[good["kind"].eq("method")], rows, case.wanted.threshold))
     return "\n\n".join(parts)
 
@@ -192,19 +206,19 @@ def advice(methods: pd.DataFrame, rows: pd.DataFrame, threshold: float) -> str:
 
 
 def surely_worse(rows: pd.DataFrame, best: str, names: list[str], threshold: float) -> list[str]:
-    """Those of `names` that draw attention more often than `best`; all pairs are one family, for `best` was picked."""
+    """Those of `names`, least first, that draw more attention than `best`; it was picked, so all pairs are one family."""
     pairs = list(combinations(names, 2))
-    adjusted = holm([pvalue(rows, one, two, threshold) for one, two in pairs])
+    adjusted = holm([rarity(rows, one, two, threshold) for one, two in pairs])
     sure = [pair for pair, value in zip(pairs, adjusted, strict=True) if value <= CERTAIN]
-    return [name for name in names if (best, name) in sure and name != best]
+    return [name for name in names if (best, name) in sure]
 
 
-def pvalue(rows: pd.DataFrame, one: str, two: str, threshold: float) -> float:
-    """Whether two methods draw attention equally often, on the inputs that both have: the exact test of the pairs."""
-    good = rows[rows["status"].eq("ok") & rows["method"].isin([one, two])]
-    wide = good.assign(hit=good["change"].ge(threshold)).pivot(index="sample", columns="method", values="hit").dropna()
-    first = wide[one].astype(bool)
-    second = wide[two].astype(bool)
-    more = int((second & ~first).sum())
-    less = int((first & ~second).sum())
-    return float(stats.binomtest(more, more + less).pvalue) if more + less else 1.0
+def rarity(rows: pd.DataFrame, one: str, two: str, threshold: float) -> float:
+    """How likely luck alone has the second draw attention so much more often: the exact test of the pairs, two-sided.
+
+    1 where it does not draw attention more often.
+    """
+    both = attentive(rows[rows["method"].isin([one, two])], threshold)
+    wide = both.pivot(index="sample", columns="method", values="hit").dropna().astype(bool)
+    more, less = (int((wide[a] & ~wide[b]).sum()) for a, b in ((two, one), (one, two)))
+    return float(stats.binomtest(more, more + less).pvalue) if more > less else 1.0

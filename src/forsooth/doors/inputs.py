@@ -1,5 +1,6 @@
 """The user's numbers: arrays in memory or in files, as tensors, after a look at what came. Nothing is unpickled."""
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,47 @@ def numbers(given: Any, argument: str) -> tuple[Tensor, bool]:
     if array.dtype.kind not in "biuf":
         raise UsageError(f"`{argument}` must hold numbers, got entries of type {array.dtype}")
     return torch.from_numpy(np.ascontiguousarray(array.astype(array.dtype.newbyteorder("=")))), True
+
+
+def columns_of(given: Any) -> list[Any] | None:
+    """The names of a table's columns, or of a single row's entries; None where nothing has a name."""
+    names = getattr(given, "columns", None)
+    if names is None and not callable(getattr(given, "index", None)):  # a list has a method of that name
+        names = getattr(given, "index", None)
+    return None if names is None else list(names)
+
+
+def in_order(given: Any, argument: str, columns: list[Any] | None) -> Any:
+    """The same table or row with its columns in the order of `columns`; as it is where either has no names.
+
+    A number has no name of its own, so columns in another order would be taken for one another without a word.
+    """
+    names = columns_of(given)
+    if names is None or columns is None or names == columns or len(names) != len(columns):
+        return given  # another number of columns is refused by its shape
+    if names == list(range(len(names))):  # pandas' own numbers, where nobody gave names
+        return given
+    if sorted(map(str, names)) != sorted(map(str, columns)) or len(set(names)) < len(names):
+        lost = [str(name) for name in columns if name not in names]
+        expected = f"`{argument}` must have the columns of `inputs`, in any order"
+        raise UsageError(f"{expected}; {', '.join(lost) or 'one name for each column'} is missing in {_listed(names)}")
+    return given[columns]
+
+
+def of_model(thing: Any, columns: list[Any] | None) -> None:
+    """An error where a model knows the names of its columns and the inputs have them in another order."""
+    fitted = getattr(thing, "feature_names_in_", None)
+    if fitted is None or columns is None or list(fitted) == columns:
+        return
+    if not all(isinstance(name, str) for name in columns):
+        return
+    expected = f"`inputs` must have the columns that the model was fitted on, in that order: {_listed(fitted)}"
+    raise UsageError(f"{expected}; got {_listed(columns)}")
+
+
+def _listed(names: Iterable[Any]) -> str:
+    shown = [str(name) for name in names]
+    return ", ".join(shown[:12]) + (f" … ({len(shown)})" if len(shown) > 12 else "")
 
 
 def from_file(path: Path, argument: str) -> Any:

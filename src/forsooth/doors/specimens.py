@@ -49,7 +49,7 @@ class Weighing(nn.Module):
 @dataclass(frozen=True)
 class Specimen:
     """A small untrained network and inputs for it: x (n, *shape), target (n,), others (k, *shape) for background and
-    fit; layer: what Grad-CAM reads, None where there is no convolution."""
+    fit; layer: what Grad-CAM reads, None where there is no convolution; samples (n,): the inputs' numbers."""
 
     name: str
     model: nn.Module
@@ -58,6 +58,7 @@ class Specimen:
     background: Tensor
     fit: Tensor
     layer: str | None
+    samples: Tensor
 
 
 def specimens(seed: int, device: str) -> tuple[Specimen, ...]:
@@ -81,7 +82,7 @@ def specimens(seed: int, device: str) -> tuple[Specimen, ...]:
         )
         target = torch.arange(ROWS, device=device) % CLASSES
         ready = drawn(model, seeds.generator(seed, name, "weights")).to(device)
-        made.append(Specimen(name, ready, x, target, background, fit, layer))
+        made.append(Specimen(name, ready, x, target, background, fit, layer, torch.arange(ROWS)))
     return tuple(made)
 
 
@@ -97,7 +98,8 @@ def drawn(model: nn.Module, generator: torch.Generator) -> nn.Module:
 
 
 def only(kind: Specimen, row: int) -> Specimen:
-    return replace(kind, x=kind.x[row : row + 1], target=kind.target[row : row + 1])
+    one = slice(row, row + 1)
+    return replace(kind, x=kind.x[one], target=kind.target[one], samples=kind.samples[one])
 
 
 def without_shifts(model: nn.Module) -> nn.Module:

@@ -4,7 +4,7 @@ import functools
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +20,10 @@ from forsooth.games.shapley import MOST_PLAYERS
 from forsooth.games.values import Game, Model, game
 from forsooth.names import unknown
 from forsooth.records import UsageError
+from forsooth.suites import choose
 
 REFERENCES = 1_000  # of the data: averaged into the baseline, and given to methods that read training inputs
+PREDICTED = 10_000  # of the data: asked for their predicted class, so that all classes are among the references
 OUTPUTS = ("logits", "probabilities")
 CHANNELS = ("signed_max", "max_abs", "sum")
 
@@ -128,12 +130,14 @@ class Subject:
 def prepared(thing: Any, asked: Asked) -> Subject:
     """The subject of the user's words. `thing` is the model, in eval mode. All that cannot be is refused here."""
     known(asked)
+    columns = inputs.columns_of(asked.inputs)
+    inputs.of_model(thing, columns)
     raw, arrays = inputs.batch(asked.inputs, "inputs")
     adapted, x = models.adapt(thing, raw, arrays=arrays, device=asked.device, output=asked.output)
     with one_thread():  # a digest must not depend on the number of threads
         found = models.outputs(adapted.model, x)
     target = inputs.targets(asked.target, found)
-    data = x if asked.data is None else inputs.like(asked.data, "data", x)
+    data = x if asked.data is None else inputs.like(inputs.in_order(asked.data, "data", columns), "data", x)
     if isinstance(asked.baseline, str) and asked.baseline == "mean" and len(data) == 1:
         raise UsageError("`data` must hold more than one input for the baseline mean, got one: nothing would be hidden")
     model, head, layer = cut(adapted, asked.players)
@@ -142,13 +146,18 @@ def prepared(thing: Any, asked: Asked) -> Subject:
     count = players.seats(shown, labels)[1]
     if count < 2:
         raise UsageError(f"`players` must be at least 2, got {count}: there is nothing to rank")
-    references = data[:REFERENCES] if head is None else played_on(head, data[:REFERENCES])
+    classes = found.argmax(1) if asked.data is None else None
+    chosen = data[referred(adapted.model, data, classes, seed=asked.seed)]
+    references = chosen if head is None else played_on(head, chosen)
     shared = isinstance(asked.baseline, str) and asked.baseline in (
         "mean",
         "channel_mean",
         "zero",
     )  # one for all inputs, so the layer need not see them
-    stands, said = stand_in(asked, x if head is None else shown if shared else played_on(head, x), references)
+    asked = replace(asked, baseline=inputs.in_order(asked.baseline, "baseline", columns))
+    stands, said = stand_in(
+        asked, x if head is None else shown if shared else played_on(head, x), references, of=len(data)
+    )
     return Subject(
         asked=asked,
         module=adapted.module,
@@ -168,6 +177,22 @@ def prepared(thing: Any, asked: Asked) -> Subject:
         said=(said, *on_outputs(asked, adapted, found)),
         digest=digest(thing, asked, found, x, target, data),
     )
+
+
+def referred(model: Model, data: Tensor, classes: Tensor | None, *, seed: int) -> Tensor:
+    """Which of the data (k, *shape) are averaged into the baseline and given to methods: at most `REFERENCES`, (m,).
+
+    The user's data have no labels, so they are drawn evenly over the classes that the explained model predicts, which
+    costs one forward each; of more than `PREDICTED` so many are drawn at random first. Each beginning of what is
+    drawn is as even, and methods get a beginning as their background.
+
+    classes  (k,) the predictions, where they are known already
+    """
+    tried = torch.arange(len(data))
+    if len(data) > PREDICTED:
+        tried = choose.evenly(torch.zeros(len(data)), PREDICTED, seed=seed, role="tried")
+    predicted = models.outputs(model, data[tried]).argmax(1) if classes is None else classes[tried]
+    return tried[choose.evenly(predicted, REFERENCES, seed=seed, role="baseline")]
 
 
 def known(asked: Asked) -> None:
@@ -228,10 +253,12 @@ def exactly(permutations: int | str, count: int) -> bool:
     return permutations == "exact" or cheaper
 
 
-def stand_in(asked: Asked, x: Tensor, references: Tensor) -> tuple[Tensor, str]:
-    """What stands for an absent player of x (n, *played shape), and a sentence on it."""
+def stand_in(asked: Asked, x: Tensor, references: Tensor, *, of: int) -> tuple[Tensor, str]:
+    """What stands for an absent player of x (n, *played shape), and a sentence on it; `of`: how many data there are."""
     kind: str | Tensor = asked.baseline
     whose = "the inputs" if asked.data is None else "the data"
+    if len(references) < of:
+        whose = f"{len(references):,} of {whose}, drawn evenly over the predicted classes"
     if not isinstance(kind, str) or inputs.is_file(kind):
         kind, said = inputs.numbers(kind, "baseline")[0], "values of your own"
         if not bool(kind.isfinite().all()):

@@ -201,7 +201,8 @@ def explained(module: nn.Module, plot: Values, asks: list[Values], shared: Value
         maps, entries = planting.map_pictures(made.tensors.get("maps"), groups, here)
         tensors |= {f"{ask['method']} {presence}": value for presence, value in maps.items()}
         pictures += [{**entry, "tensor": f"{ask['method']} {entry['tensor']}"} for entry in entries]
-    return Cell(rows=tuple(rows), tensors=tensors, facts={"pictures": pictures})
+    took_part = planting.drawn(dataset, plots.chosen(dataset, plot, samples=asks[0]["samples"]), shared)
+    return Cell(rows=tuple(rows), tensors=tensors, facts={"pictures": pictures, "drawn": took_part})
 
 
 def asked(name: str, question: explain.Question) -> Cell:

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from forsooth.doors.subject import Subject
+from forsooth.report.promises import broken_promises, with_word
 from forsooth.scores import convergence
 from forsooth.stats.differences import enough_for_pairs
 
@@ -31,7 +32,7 @@ def told(about: Subject, table: pd.DataFrame, noise: Sequence[float]) -> str:
     """
     scored = table[table["m_bias"].notna()]
     methods = scored[scored["kind"].eq("method")]
-    found = [*left_out(noise), *least(methods), *against_nulls(methods), *floor(about, table)]
+    found = [*left_out(noise), *least(methods), *against_nulls(methods), *floor(about, table), *promises(table)]
     inputs = sum(share == share for share in noise)
     warned = [*noisy(about, methods, noise), *few(inputs, compared(table))]
     parts = [" ".join([setting(about), *about.said]), " ".join(found), *warned, advice(about, table, methods, noise)]
@@ -52,7 +53,7 @@ def left_out(noise: Sequence[float]) -> list[str]:
     none = sum(share != share for share in noise)
     if not none:
         return []
-    return [f"{none} of {len(noise)} inputs are left out: the model says the same whatever is hidden there."]
+    return [f"{none} of {len(noise)} inputs are left out: all Shapley values are zero there, nothing hidden matters."]
 
 
 def least(methods: pd.DataFrame) -> list[str]:
@@ -95,6 +96,11 @@ def floor(about: Subject, table: pd.DataFrame) -> list[str]:
     return [
         f"Shapley values sampled once more score {short(own.iloc[0])}: a method at that height may be as good as they."
     ]
+
+
+def promises(table: pd.DataFrame) -> list[str]:
+    """Who misses the sum that it promises."""
+    return list(broken_promises(table.set_index("method")).values())
 
 
 def noisy(about: Subject, methods: pd.DataFrame, noise: Sequence[float]) -> list[str]:
@@ -153,7 +159,8 @@ def advice(about: Subject, table: pd.DataFrame, methods: pd.DataFrame, noise: Se
         )
     best = winners["method"][winners["group"].eq(winners.iloc[0]["group"])].tolist()
     losers = methods[~beats(methods)]
-    use = f"Use {joined(best, 'or')}{cheaper(winners, best)}"
+    named = with_word(best, broken_promises(table.set_index("method")))
+    use = f"Use {joined(named, 'or')}{cheaper(winners, best)}"
     if losers.empty:
         return f"{use}."
     are = "it is" if len(losers) == 1 else "they are"
@@ -167,6 +174,7 @@ def cheaper(winners: pd.DataFrame, best: Sequence[str]) -> str:
     if quick.empty or not set(best) <= set(HIDING):
         return ""
     names = quick["method"][quick["group"].eq(quick.iloc[0]["group"])].tolist()
+    names = with_word(names, broken_promises(winners.set_index("method")))
     return f", or {joined(names, 'or')} where many forwards are too dear"
 
 

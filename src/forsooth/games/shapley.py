@@ -2,16 +2,17 @@
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from forsooth.games.values import Game, ends, evenly, masked_values, refuse, values_of
+from forsooth.games.values import Game, ends, evenly, masked_values, own_values, owners, part_of, refuse, values_of
 from forsooth.records import UsageError
 
 MOST_PLAYERS = 20  # of an exact game: a million coalitions
 TABLE = 2**24  # most values of coalitions held at once
+ROUNDING = 4  # units in the last place of the largest value that Shapley values must exceed to be more than rounding
 
 
 @dataclass(frozen=True)
@@ -42,15 +43,22 @@ def exact(played: Game) -> Estimate:
     rows = max(1, TABLE // len(masks))
     for start in range(0, len(played.x), rows):
         values = values_of(part_of(played, start, start + rows), masks)  # (rows, 2^p)
-        parts.append(exact_of(values))
+        phi = exact_of(values)
+        parts.append(phi.masked_fill(rounding_only(phi, values.abs().amax(1))[:, None], 0))
     phi = torch.cat(parts)
     return Estimate(phi, torch.zeros_like(phi), phi[:, None], phi.new_ones(1), 0)
 
 
-def part_of(played: Game, start: int, stop: int) -> Game:
-    """The games of the inputs `start` … `stop` - 1."""
-    own = played.baseline if len(played.baseline) == 1 else played.baseline[start:stop]
-    return replace(played, x=played.x[start:stop], target=played.target[start:stop], baseline=own)
+def rounding_only(values: Tensor, largest: Tensor) -> Tensor:
+    """Which Shapley values (n, players) are zero but for rounding. (n,) bool
+
+    largest  (n,) the largest |value| of a coalition, in the precision of the model
+
+    Where all that the players do cancels, sums in floating point leave a number like 3e-17 instead of 0. Who divides by
+    its norm makes a direction of it, and whoever is rightly silent there looks wrong.
+    """
+    eps = torch.finfo(largest.dtype).eps if largest.is_floating_point() else torch.finfo(torch.float32).eps
+    return values.square().sum(1).sqrt() <= ROUNDING * eps * largest.double()
 
 
 def all_coalitions(count: int) -> Tensor:
@@ -101,15 +109,19 @@ def permutation(
     antithetic    walk every order also backwards [mitchell2022sampling]; the pair is then the unit of the error
     groups        most groups for the jackknife
 
-    All inputs walk the same permutations. Memory does not grow with `permutations`: what stays are sums and sums
-    of squares, taken about the gains of the first unit, so that a game without interactions has error 0.
+    All inputs walk the same permutations, of players or of their roles. Memory does not grow with `permutations`:
+    what stays are sums and sums of squares, taken about the gains of the first unit, so that a game without
+    interactions has error 0.
     """
     units = units_of(permutations, antithetic=antithetic, groups=groups)
     count = min(groups, units)
     sums = torch.zeros(len(played.x), count, played.count, dtype=torch.float64, device=played.x.device)
     squares, shift, sizes = torch.zeros_like(sums[:, 0]), torch.zeros_like(sums[:, :1]), sums.new_zeros(count)
+    both = ends(played)
+    largest = torch.stack(both).abs().amax(0)
     done = 0
-    for gains in walks(played, units, generator, antithetic=antithetic):  # (n, some units, players)
+    for gains in walks(played, units, generator, antithetic=antithetic, both=both):  # (n, some units, players)
+        largest = torch.maximum(largest, gains.abs().amax((1, 2)).to(largest))  # a gain is at most twice a value
         if done == 0:
             shift.copy_(gains[:, :1])
         squares += gains.sub_(shift).square().sum(dim=1)
@@ -119,7 +131,11 @@ def permutation(
     total = sums.sum(dim=1)
     variance = ((squares - total.square() / units) / (units - 1)).clamp(min=0)  # nan from a single unit
     means = shift + sums / sizes[:, None]
-    return Estimate(shift[:, 0] + total / units, (variance / units).sqrt(), means, sizes, permutations)
+    values = shift[:, 0] + total / units
+    idle = rounding_only(values, largest) & rounding_only(means.flatten(1), largest)  # and not values that cancel
+    values = values.masked_fill(idle[:, None], 0)
+    error = (variance / units).sqrt().masked_fill(idle[:, None], 0)
+    return Estimate(values, error, means.masked_fill(idle[:, None, None], 0), sizes, permutations)
 
 
 def units_of(permutations: int, *, antithetic: bool, groups: int) -> int:
@@ -145,10 +161,20 @@ def add_by_group(sums: Tensor, sizes: Tensor, gains: Tensor, group: Tensor) -> N
         start += size
 
 
-def walks(played: Game, units: int, generator: torch.Generator, *, antithetic: bool) -> Iterator[Tensor]:
-    """What every player adds when it joins, in each of the random walks. Each (n, some units, players) float64."""
+def walks(
+    played: Game,
+    units: int,
+    generator: torch.Generator,
+    *,
+    antithetic: bool,
+    both: tuple[Tensor, Tensor] | None = None,
+) -> Iterator[Tensor]:
+    """What every player adds when it joins, in each of the random walks. Each (n, some units, players) float64.
+
+    both  the `ends` of the walks, where they are known already
+    """
     n, count, ways = len(played.x), played.count, 1 + antithetic
-    first, last = ends(played)  # (n,)
+    first, last = both or ends(played)  # (n,)
     at_once = max(1, played.masks_at_once() // max(1, count - 1) // ways)
     room = played.x.new_empty(played.masks_at_once(), *played.labels.shape)  # for masks, made once as that of inputs
     for block in orders(count, units, generator, played.x.device):
@@ -189,18 +215,32 @@ def walk_values(played: Game, ranks: Tensor, room: Tensor) -> Tensor:
     room     (masks, *shape of the labels), dtype of x
     returns  (n, walks, players - 1); at step s, counted from 1, the players of rank below s take part
     """
-    x, labels = played.x, played.labels
+    x = played.x
     if played.count == 1:
         return x.new_empty(len(x), len(ranks), 0)
     if len(ranks) > len(room):
         return torch.cat([walk_values(played, part, room) for part in ranks.split(len(room))], dim=1)
-    joins = ranks.float()[:, labels]  # (walks, *spatial)
-    columns = []
     steps = torch.arange(1.0, played.count, device=x.device)
-    for part in steps.split(evenly(len(steps), len(room) // len(ranks))):
-        keep = room[: len(ranks) * len(part)]
-        # 1 where the rank is below the step, written as numbers at once: bools would have to be turned into them
-        torch.lt(joins[:, None], part.view(-1, *[1] * labels.ndim), out=keep.view(len(ranks), len(part), *labels.shape))
-        values = masked_values(played, keep)
-        columns.append(values.view(len(x), len(ranks), -1))
+    parts = steps.split(evenly(len(steps), len(room) // len(ranks)))
+    columns = [step_values(played, ranks.float(), part, room).view(len(x), len(ranks), -1) for part in parts]
     return torch.cat(columns, dim=2)
+
+
+def step_values(played: Game, ranks: Tensor, steps: Tensor, room: Tensor) -> Tensor:
+    """The target's output at some steps (s,) of walks by ranks (walks, players) float. Returns (n, walks · s)."""
+    masks = len(ranks) * len(steps)
+
+    def compare(joins: Tensor, out: Tensor) -> None:
+        # 1 where the rank is below the step, written as numbers at once: bools would have to be turned into them
+        step = steps.view(-1, *[1] * (joins.ndim - 1))
+        torch.lt(joins[:, None], step, out=out.view(len(ranks), len(steps), *joins.shape[1:]))
+
+    def write(some: Game, out: Tensor) -> None:
+        entries = owners(some)  # (n, *shape)
+        compare(ranks.index_select(1, entries.flatten()).view(-1, *entries.shape), out)
+
+    if played.roles is not None:
+        return own_values(played, masks, write)
+    keep = room[:masks]
+    compare(ranks[:, played.labels], keep)
+    return masked_values(played, keep)

@@ -6,7 +6,7 @@ elementwise pass makes a chunk of hidden inputs, one forward reads them, and the
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor, nn
@@ -32,6 +32,8 @@ class Game:
     classes   least number of classes that the model must give
     baseline  (1, *shape) or (n, *shape), what stands for an absent player
     room      (rows, *shape) for the hidden inputs of one forward; made once, since fresh memory is slow memory
+    roles     (n, count) int64, the column of the masks that each player of each input goes by, and the place of its
+              value in what is found for (n, count); None: every player goes by its own label. See `shuffled`
     """
 
     model: Model
@@ -42,6 +44,7 @@ class Game:
     classes: int
     baseline: Tensor
     room: Tensor
+    roles: Tensor | None = None
 
     def masks_at_once(self) -> int:
         """Most masks to hide inputs with, so that neither they nor the values (n, masks) grow large.
@@ -52,8 +55,9 @@ class Game:
         return max(1, min(len(self.room) // min(n, 8), 2**20 // n))
 
     def map(self, values: Tensor) -> Tensor:
-        """A map shaped like x from the values of the players (n, count)."""
-        return spread(values, self.labels, self.x)
+        """A map shaped like x from the values of the players, or of their roles, (n, count)."""
+        own = values if self.roles is None else values.gather(1, self.roles)
+        return spread(own, self.labels, self.x)
 
 
 def game(
@@ -73,6 +77,14 @@ def game(
         raise UsageError(f"`chunk` must be at least 1, got {chunk}")
     room = x.new_empty((rows_at_once(x, model) if chunk is None else chunk, *x.shape[1:]))
     return Game(model, x, target, labels, count, classes_for(target), absent(x, baseline), room)
+
+
+def part_of(played: Game, start: int, stop: int) -> Game:
+    """The games of some of the inputs."""
+    baseline = played.baseline if len(played.baseline) == 1 else played.baseline[start:stop]
+    roles = None if played.roles is None else played.roles[start:stop]
+    x = played.x[start:stop]
+    return replace(played, x=x, target=played.target[start:stop], baseline=baseline, roles=roles)
 
 
 def coalition_values(
@@ -104,9 +116,25 @@ def values_of(played: Game, masks: Tensor) -> Tensor:
         raise UsageError(f"`masks` must have shape (m, {played.count}), got {tuple(masks.shape)}")
     columns = []
     for part in masks.to(played.x.device).split(evenly(len(masks), played.masks_at_once())):
-        keep = part.to(played.x.dtype)[:, played.labels]  # (masks, *broadcastable to shape)
-        columns.append(masked_values(played, keep))
+        columns.append(played_values(played, part.to(played.x.dtype)))
     return finite(torch.cat(columns, dim=1))
+
+
+def played_values(played: Game, masks: Tensor) -> Tensor:
+    """The values of few masks (m, players) of the dtype of x. Returns (n, m)."""
+    if played.roles is None:
+        return masked_values(played, masks[:, played.labels])
+
+    def write(some: Game, out: Tensor) -> None:
+        torch.index_select(masks, 1, owners(some).flatten(), out=out.view(len(masks), -1))
+
+    return own_values(played, len(masks), write)
+
+
+def owners(played: Game) -> Tensor:
+    """The role of whom every entry of every input belongs to, (n, *shape) int64."""
+    assert played.roles is not None
+    return played.roles[:, played.labels.expand(played.x.shape[1:])]
 
 
 def masked_values(played: Game, keep: Tensor, *, baseline: Tensor | None = None) -> Tensor:
@@ -114,27 +142,52 @@ def masked_values(played: Game, keep: Tensor, *, baseline: Tensor | None = None)
 
     keep      (m, *broadcastable to shape) of the dtype of x, 1 where an entry stays and 0 where it is hidden;
               m is at most the rows of `room`
-    baseline  (m, *shape), other values for the hidden entries; None: those of the game
+    baseline  (n, *shape), other values for the hidden entries; None: those of the game
     returns   (n, m)
     """
 
-    def forward(keep: Tensor, stands: Tensor, x: Tensor, target: Tensor) -> Tensor:
-        masks, n = len(keep), len(x)
-        hidden = played.room[: masks * n]
+    def forward(keep: Tensor, x: Tensor, target: Tensor, stands: Tensor) -> Tensor:
+        hidden = played.room[: len(keep) * len(x)].view(len(keep), *x.shape)
         # lerp is exact for weights 0 and 1, and several times as fast as torch.where
-        torch.lerp(stands, x[None], keep[:, None], out=hidden.view(masks, n, *x.shape[1:]))
-        outputs = class_outputs(played.model, hidden, played.classes).view(masks, n, -1)
-        return outputs.gather(2, target[None, :, None].expand(masks, n, 1))[..., 0]
+        torch.lerp(stands[None], x[None], keep[:, None], out=hidden)
+        return outputs_of(played, hidden, target)
 
-    def all_masks(x: Tensor, target: Tensor, own: Tensor) -> Tensor:
-        if baseline is None:
-            return over(lambda k: forward(k, own[None], x, target), keep, size=len(keep)).T  # (n, m)
-        return over(lambda k, s: forward(k, s[:, None], x, target), keep, baseline, size=len(keep)).T
+    def all_masks(x: Tensor, target: Tensor, stands: Tensor) -> Tensor:
+        return over(lambda k: forward(k, x, target, stands), keep, size=len(keep)).T  # (n, m)
 
-    own = played.baseline.expand_as(played.x)
+    stands = (played.baseline if baseline is None else baseline).expand_as(played.x)
     with torch.no_grad():
         size = evenly(len(played.x), len(played.room) // len(keep))
-        return over(all_masks, played.x, played.target, own, size=size)
+        return over(all_masks, played.x, played.target, stands, size=size)
+
+
+def own_values(played: Game, masks: int, write: Callable[[Game, Tensor], None]) -> Tensor:
+    """The target's output when every input is hidden by masks of its own.
+
+    masks    for each input, at most the rows of `room`
+    write    puts the masks of some of the games into a tensor (masks, n, *shape): 1 where an entry stays, else 0
+    returns  (n, masks)
+    """
+
+    def forward(places: Tensor, x: Tensor, target: Tensor, stands: Tensor) -> Tensor:
+        some = part_of(played, int(places[0]), int(places[-1]) + 1)
+        hidden = played.room[: masks * len(x)].view(masks, *x.shape)
+        write(some, hidden)
+        torch.lerp(stands[None], x[None], hidden, out=hidden)  # in place: other memory would not be in the cache
+        return outputs_of(played, hidden, target).T
+
+    if not len(played.x):
+        return played.x.new_empty(0, masks)
+    places, stands = torch.arange(len(played.x)), played.baseline.expand_as(played.x)
+    with torch.no_grad():
+        size = evenly(len(played.x), len(played.room) // masks)
+        return over(forward, places, played.x, played.target, stands, size=size)
+
+
+def outputs_of(played: Game, hidden: Tensor, target: Tensor) -> Tensor:
+    """The output of each target (n,) for hidden inputs (m, n, *shape). Returns (m, n)."""
+    outputs = class_outputs(played.model, hidden.flatten(0, 1), played.classes).view(*hidden.shape[:2], -1)
+    return outputs.gather(2, target[None, :, None].expand(*hidden.shape[:2], 1))[..., 0]
 
 
 def class_outputs(model: Model, x: Tensor, classes: int) -> Tensor:

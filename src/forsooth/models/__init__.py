@@ -2,7 +2,7 @@
 
 from forsooth.models.attention import ATTENTION
 from forsooth.models.efficient import EFFICIENTNET_LITE0
-from forsooth.models.lenet import LENET, MLP5
+from forsooth.models.lenet import LENET, LINEAR, MLP5
 from forsooth.models.rationale import REINFORCE, RELAXED
 from forsooth.models.residual import RESNET34, RESNET50, RESNET101
 from forsooth.models.resnet import RESIDUAL_SMALL, RESNET20, RESNET32, RESNET44, RESNET56
@@ -15,6 +15,7 @@ MODELS = (
     CNN,
     LENET,
     MLP5,
+    LINEAR,
     RESIDUAL_SMALL,
     RESNET20,
     RESNET32,

@@ -1,4 +1,4 @@
-"""The two small networks of [anonymous2023evaluation] that are not residual: LeNet for images and MLP-5 for tables."""
+"""LeNet for images and MLP-5 for tables, as in [anonymous2023evaluation], and a linear model for tables."""
 
 from collections import OrderedDict
 
@@ -52,5 +52,12 @@ def mlp5(*, features: int = 10, classes: int = 2, width: int = 100) -> nn.Module
     return nn.Sequential(layers)
 
 
+def linear(*, features: int = 2, classes: int = 2) -> nn.Module:
+    """One matrix: x (n, features) to logits (n, classes), without bias."""
+    demands.positive({"features": features, "classes": classes})
+    return nn.Sequential(OrderedDict(head=nn.Linear(features, classes, bias=False)))
+
+
 LENET = Architecture("lenet", lenet, layer="relu2", cite="lecun1998gradient", version=1)
 MLP5 = Architecture("mlp5", mlp5, layer=None, cite="anonymous2023evaluation", version=1)
+LINEAR = Architecture("linear", linear, layer=None, cite="haufe2014interpretation", version=1)

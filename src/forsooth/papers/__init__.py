@@ -6,11 +6,13 @@ import pandas as pd
 
 from forsooth.names import unknown
 
+ERRATA = "errata.csv"  # numbers that are surely printing errors: table, where, column, printed, corrected, why
+
 
 def names() -> tuple[str, ...]:
     """The tables we hold, e.g. `xaitris_table_1`."""
     files = (entry.name for entry in resources.files("forsooth.papers").iterdir())
-    return tuple(sorted(name.removesuffix(".csv") for name in files if name.endswith(".csv")))
+    return tuple(sorted(name.removesuffix(".csv") for name in files if name.endswith(".csv") and name != ERRATA))
 
 
 def table(name: str) -> pd.DataFrame:
@@ -22,5 +24,26 @@ def table(name: str) -> pd.DataFrame:
     wanted, known = name.lower().replace("/", "_").replace("-", "_"), names()
     if wanted not in known:
         raise unknown(name, known, argument="name")
-    with resources.as_file(resources.files("forsooth.papers") / f"{wanted}.csv") as path:
+    return _read(f"{wanted}.csv")
+
+
+def corrected(name: str) -> pd.DataFrame:
+    """The published table called `name` without its printing errors, see `errata`."""
+    found = table(name)
+    for error in errata(name).itertuples():
+        where = dict(part.split("=") for part in error.where.split())
+        hit = pd.concat([found[key].astype(str).eq(value) for key, value in where.items()], axis=1).all(axis=1)
+        found.loc[hit & found[error.column].eq(error.printed), error.column] = error.corrected
+    return found
+
+
+def errata(name: str) -> pd.DataFrame:
+    """Numbers of the table called `name` that are surely printing errors, and why we think so."""
+    wanted = name.lower().replace("/", "_").replace("-", "_")
+    known = _read(ERRATA)
+    return known[known["table"].eq(wanted)]
+
+
+def _read(file: str) -> pd.DataFrame:
+    with resources.as_file(resources.files("forsooth.papers") / file) as path:
         return pd.read_csv(path)

@@ -11,15 +11,10 @@ import pandas as pd
 from numpy.typing import NDArray
 from safetensors.numpy import load_file
 
+from forsooth.counted import ABSENT, filled
 from forsooth.names import unknown
-from forsooth.records import UsageError
+from forsooth.records import SCORED, UsageError
 
-ABSENT = (
-    "skipped",
-    "below gate",
-    "no sample",
-    "too few players",
-)  # did not take part; every other status but "ok" is a failure
 NO_MODEL = "none"  # what nulls carry as model: they belong to every panel of their dataset
 COLUMNS = (
     *("part", "model", "model_seed", "method", "metric"),
@@ -117,24 +112,17 @@ def took_part(results: Results, metric: str) -> pd.DataFrame:
     """One row per panel, method, seed and sample of the per-sample score `metric`.
 
     Columns: the factors, `method`, `model_seed`, `sample`, `value`, `status`, `message` and `failed`. A sample without
-    a score (zero map, error, not finite) has the worst value in the metric's bounds: an explanation that says nothing
+    a score (zero map, error, not finite) has the worst value, see `counted`: an explanation that says nothing
     earns nothing. Nulls stand in every panel of their dataset. An error of a whole cell (sample -1) is an error of
     each sample.
     """
     record = results.run["metrics"][choose("metric", metric, results.run["metrics"])]
     factors, rows = results.run["factors"], results.rows
     rows = rows[rows["part"].eq("scores") & ~rows["status"].isin(ABSENT)]
-    whole = rows["metric"].eq("") & ~rows["status"].eq("ok")
+    whole = rows["metric"].eq("") & ~rows["status"].isin(SCORED)
     rows = _on_all_samples(_in_all_panels(rows[rows["metric"].eq(metric) | whole], factors=factors), factors=factors)
     rows = rows[[*factors, "method", "model_seed", "sample", "value", "status", "message"]]
-    value, ok = rows["value"].astype(float), rows["status"].eq("ok")
-    finite = np.isfinite(value)
-    failed = ~ok | ~finite
-    return rows.assign(
-        value=value.mask(failed, _worst(value[~failed], record)),
-        status=rows["status"].mask(ok & ~finite, "not finite"),
-        failed=failed,
-    )
+    return filled(rows, better=record["better"], bounds=record.get("bounds"), within=factors)
 
 
 def _in_all_panels(rows: pd.DataFrame, *, factors: list[str]) -> pd.DataFrame:
@@ -164,12 +152,3 @@ def panel_names(results: Results, frame: pd.DataFrame) -> list[str]:
     factors = [factor for factor in results.run["factors"] if factor in frame]
     varied = [factor for factor in factors if len(levels(results, factor)) > 1] or factors
     return ["-".join(level for level in row if level) for row in frame[varied].itertuples(index=False)]
-
-
-def _worst(values: pd.Series, record: Mapping[str, Any]) -> float:
-    """The worst bound; of a metric without that bound, the worst value seen."""
-    higher = record["better"] == "higher"
-    bound = (record.get("bounds") or (None, None))[0 if higher else 1]
-    if bound is not None and np.isfinite(bound):
-        return float(bound)
-    return float(values.min() if higher else values.max())

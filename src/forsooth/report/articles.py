@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
+from forsooth.records import SCORED
 from forsooth.report.aggregate import NO_MODEL, Results, levels
 from forsooth.report.drawing import BLUE, GREEN, INK, ORANGE, Drawing, Tables, note, sheet
 
@@ -28,7 +29,7 @@ def articles_shares(results: Results, tables: Tables) -> tuple[Drawing, ...]:
     rows = results.rows
     if "frequency" not in rows or "kind" not in rows:
         return ()
-    rows = rows[rows["metric"].isin(WORDS) & rows["status"].eq("ok")]
+    rows = rows[rows["metric"].isin(WORDS) & rows["status"].isin(SCORED)]
     shown = rows[rows["model"].ne(NO_MODEL)]
     if shown.empty:
         return ()
@@ -94,7 +95,10 @@ def articles_selection(results: Results, tables: Tables) -> tuple[Drawing, ...]:
     rows = results.rows
     if "line" not in rows or not set(COUNTS) <= set(rows.columns):
         return ()
-    found, best = pooled(rows[rows["part"].eq("selection")]), rows[rows["part"].eq("optimum") & rows["status"].eq("ok")]
+    found, best = (
+        pooled(rows[rows["part"].eq("selection")]),
+        rows[rows["part"].eq("optimum") & rows["status"].eq("ok")],
+    )
     kinds = [kind for kind in levels(results, "kind") if kind in set(found["kind"])]
     if not kinds:
         return ()

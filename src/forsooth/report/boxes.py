@@ -93,7 +93,7 @@ def _limits(quantiles: pd.DataFrame) -> tuple[float, float]:
 
 def _order(table: Medians) -> list[str]:
     """Methods, best first, then the nulls."""
-    lines = board(table, gaps=pd.Series(dtype=float))
+    lines = board(table)
     return [*lines["method"][~lines["null"]], *lines["method"][lines["null"]]]
 
 

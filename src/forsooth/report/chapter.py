@@ -7,8 +7,10 @@ import numpy as np
 import pandas as pd
 
 from forsooth.report.aggregate import Results, levels, panel_names, text
-from forsooth.report.leaderboard import board, completeness_gaps, wins
+from forsooth.report.classes import classes
+from forsooth.report.leaderboard import board, wins
 from forsooth.report.medians import Medians, where
+from forsooth.report.promises import gap_table
 from forsooth.report.tables import accuracies, display, failures, number, settings, share, skips, times
 from forsooth.report.verdict import NOTABLE, caution, verdict
 
@@ -17,7 +19,7 @@ Values = dict[str, Any]
 
 def chapter(results: Results, tables: Mapping[str, Medians]) -> Values:
     """Everything but the drawings."""
-    run, gaps = results.run, completeness_gaps(results)
+    run, gaps = results.run, gap_table(results.rows)
     boards = {metric: board(table, gaps=gaps) for metric, table in tables.items()}
     return {
         **{name: run[name] for name in ("suite", "title", "question", "preset", "seed", "command", "facts", "cells")},
@@ -29,6 +31,7 @@ def chapter(results: Results, tables: Mapping[str, Medians]) -> Values:
         "levels": {factor: ", ".join(levels(results, factor)) for factor in run["factors"]},
         "metrics": [_metric(name, record) for name, record in run["metrics"].items()],
         "methods": _methods(results),
+        "classes": classes(results).to_dict("records"),
         "boards": {metric: _lines(lines) for metric, lines in boards.items()},
         "by": _by_model(results, tables, gaps),
         "heat": {metric: _heat(results, tables[metric], lines) for metric, lines in boards.items()},
@@ -109,11 +112,13 @@ def _lines(lines: pd.DataFrame) -> list[Values]:
 
 def _sort(line: Mapping[str, Any]) -> dict[str, Any]:
     names = {"95 % interval": "low", "quartiles": "q1", "score": "score", "rank": "rank", "group": "group"}
-    names |= {name: name for name in ("failed", "gap", "spread", "wins", "panels", "over")}
+    names |= {name: name for name in ("failed", "gap", "broken", "spread", "wins", "panels", "over")}
     return {shown: "" if pd.isna(line[name]) else line[name] for shown, name in names.items()}
 
 
-def _by_model(results: Results, tables: Mapping[str, Medians], gaps: pd.Series) -> dict[str, dict[str, list[Values]]]:
+def _by_model(
+    results: Results, tables: Mapping[str, Medians], gaps: pd.DataFrame
+) -> dict[str, dict[str, list[Values]]]:
     """One set of leaderboards per architecture, where there are several."""
     if "model" not in results.run["factors"] or len(levels(results, "model")) < 2:
         return {}

@@ -35,7 +35,7 @@ from forsooth.stats.panels import Floats
 
 def leaderboards(results: Results, tables: Tables) -> tuple[Drawing, ...]:
     """Dot and interval for each method, best first, one column per metric."""
-    boards = {metric: board(table, gaps=pd.Series(dtype=float)) for metric, table in tables.items()}
+    boards = {metric: board(table) for metric, table in tables.items()}
     if not boards:
         return ()
     columns = min(3, len(boards))

@@ -6,6 +6,7 @@ from numpy.typing import NDArray
 
 from forsooth.report.aggregate import Results, choose, levels
 from forsooth.report.medians import Medians, medians, where
+from forsooth.report.promises import NO_GAPS, gap_table
 from forsooth.stats import differences
 from forsooth.stats.differences import Bools, differing, letters, pairs, ranks
 from forsooth.stats.panels import Floats
@@ -13,7 +14,7 @@ from forsooth.stats.spread import half_widths, spread_of
 
 COLUMNS = (
     *("method", "score", "low", "high", "over", "q1", "median", "q3", "rank", "rank_low", "rank_high", "group"),
-    *("failed", "gap", "spread", "panels", "of", "wins", "null"),
+    *("failed", "gap", "broken", "spread", "panels", "of", "wins", "null"),
 )
 
 
@@ -28,7 +29,7 @@ def leaderboard(results: Results, metric: str, by: str | None = None) -> pd.Data
     rank_low, rank_high  1 + how many are clearly better, and how many are not clearly worse: 95 %, of all at once
     group       tie group: a new letter where a method is clearly worse than the group's first member
     failed      share of samples without a score; they count as the worst value in the metric's bounds
-    gap         median completeness gap, of methods that promise to be complete
+    gap, broken median gap of methods that promise a sum, and share of samples where they miss it
     spread      standard deviation of the panel's median between trainings, mean over panels
     panels, of  in how many of the panels it took part
     wins        panels in which it is clearly better than each null that is no oracle
@@ -42,7 +43,7 @@ def leaderboard(results: Results, metric: str, by: str | None = None) -> pd.Data
     it would have among the others in its own panels.
     """
     table = medians(results, metric)
-    gaps = completeness_gaps(results)
+    gaps = gap_table(results.rows)
     if table.panels.empty:
         return pd.DataFrame(columns=COLUMNS if by is None else [by, *COLUMNS])
     if by is None:
@@ -57,14 +58,8 @@ def leaderboard(results: Results, metric: str, by: str | None = None) -> pd.Data
     return joined[[by, *(column for column in joined if column != by)]]
 
 
-def completeness_gaps(results: Results) -> pd.Series:
-    """method -> median of its stored completeness gaps."""
-    rows = results.rows[results.rows["metric"].eq("gap") & results.rows["status"].eq("ok")]
-    return rows["value"].abs().groupby(rows["method"]).median()
-
-
-def board(table: Medians, *, gaps: pd.Series) -> pd.DataFrame:
-    """The leaderboard over all panels of `table`."""
+def board(table: Medians, *, gaps: pd.DataFrame = NO_GAPS) -> pd.DataFrame:
+    """The leaderboard over all panels of `table`; gaps as from `gap_table`."""
     part = np.isfinite(table.value)
     complete = np.asarray(part.all(axis=0))
     score = np.where(part, table.value, 0).sum(axis=0) / part.sum(axis=0)
@@ -76,7 +71,7 @@ def board(table: Medians, *, gaps: pd.Series) -> pd.DataFrame:
         frame[name] = column
     frame["group"] = _groups(table, score, differ, complete)
     frame = frame.join(table.rows.groupby("method")["failed"].mean(), on="method")
-    frame = frame.join(gaps.rename("gap"), on="method").join(_spread_of_seeds(table.rows), on="method")
+    frame = frame.join(gaps, on="method").join(_spread_of_seeds(table.rows), on="method")
     frame = frame.assign(panels=part.sum(axis=0), of=len(part), wins=wins(table).sum(axis=0), null=table.null)
     order = np.lexsort([-table.sign * score, table.rival, ~complete])
     ranked = ["rank", "rank_low", "rank_high"]

@@ -79,7 +79,7 @@ def _compared(tables: Sequence[Tables], names: Sequence[str]) -> dict[str, list[
     shared = [metric for metric in tables[0] if all(metric in own for own in tables)]
     found = {}
     for metric in shared:
-        boards = [board(own[metric], gaps=pd.Series(dtype=float)).set_index("method") for own in tables]
+        boards = [board(own[metric]).set_index("method") for own in tables]
         methods = dict.fromkeys(method for lines in boards for method in lines.index)
         found[metric] = [
             {"method": method} | {name: _brief(lines, method) for name, lines in zip(names, boards, strict=True)}

@@ -8,7 +8,9 @@ import pandas as pd
 from rich.table import Table
 
 from forsooth import papers
-from forsooth.report.aggregate import ABSENT, Results, in_order, panel_names, text
+from forsooth.counted import ABSENT
+from forsooth.records import SCORED
+from forsooth.report.aggregate import Results, in_order, panel_names, text
 from forsooth.report.medians import Medians
 
 # suite -> level of `size` -> published table
@@ -23,6 +25,7 @@ MEANING = {
     "quartiles": "lower and upper quartile of all samples of all panels",
     "failed": "share of samples without a score; each counts as the worst possible value",
     "gap": "median completeness gap, of methods that promise one",
+    "broken": "share of samples where a promised sum is missed",
     "spread": "standard deviation between trainings",
     "wins": "panels in which it is clearly better than every null",
     "panels": "panels it took part in",
@@ -49,6 +52,7 @@ def _words(line: Mapping[str, Any]) -> dict[str, str]:
         "quartiles": f"{number(line['q1'])}–{number(line['q3'])}",
         "failed": share(line["failed"]),
         "gap": "" if pd.isna(line["gap"]) else f"{line['gap']:.0e}",
+        "broken": "" if pd.isna(line["broken"]) else share(line["broken"]),
         "spread": "" if pd.isna(line["spread"]) else number(line["spread"]),
         "wins": "" if line["null"] else f"{line['wins']}",
         "panels": f"{line['panels']} of {line['of']}",
@@ -162,7 +166,7 @@ def skips(results: Results) -> pd.DataFrame:
     """What took no part and why: what, status, message, times, where (a few panels by name)."""
     rows = results.rows
     gated = rows["part"].eq("sweep") & rows["status"].eq("below gate")  # a sweep is made to go below
-    lost = ~rows["status"].eq("ok") & (~rows["part"].eq("scores") | rows["status"].isin(ABSENT))
+    lost = ~rows["status"].isin(SCORED) & (~rows["part"].eq("scores") | rows["status"].isin(ABSENT))
     rows = rows[lost & ~gated]
     rows = rows.assign(what=rows["method"].mask(rows["method"].eq(""), rows["part"]), panel=panel_names(results, rows))
     parts = []

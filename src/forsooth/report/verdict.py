@@ -8,6 +8,7 @@ import pandas as pd
 from forsooth.report.aggregate import Results, panel_names
 from forsooth.report.leaderboard import losses, wins
 from forsooth.report.medians import Medians
+from forsooth.report.promises import broken_promises
 from forsooth.report.tables import number, share
 from forsooth.stats.differences import enough
 from forsooth.stats.spread import FEWEST
@@ -33,6 +34,7 @@ def verdict(results: Results, tables: Mapping[str, Medians], boards: Mapping[str
         _strongest_null(results, table),
         _never(board),
         _failing(board),
+        _broken(board),
         _gated(results),
     )
     return tuple(sentence for sentence in said if sentence)
@@ -106,6 +108,10 @@ def _failing(board: pd.DataFrame) -> str:
     lost = board[board["failed"].ge(NOTABLE)].sort_values("failed", ascending=False)
     said = [f"{line.method} on {share(line.failed)}" for line in lost.itertuples()]
     return f"No usable map, and so the worst possible score: {listed(said)} of samples." if said else ""
+
+
+def _broken(board: pd.DataFrame) -> str:
+    return " ".join(broken_promises(board.set_index("method")).values())
 
 
 def _gated(results: Results) -> str:

@@ -2,6 +2,12 @@
 
 In the paper's letters: a is the map under judgement, A the Shapley values, S the players with the highest (lowest) a,
 and β_S the mean of A / ‖A‖ over S. Players are judged, not entries: bring a to one number per player first.
+
+The sign of λ: equation 2 scales a map by λ = (y - b) / Σa, so that it sums to what the network gains over an empty
+input, and equation 3 is written twice, with λ a on its left side and with a on its right, "λ eliminated". The sides are
+equal only for λ > 0. Where Σa has the other sign than y - b, λ < 0 turns the map on the left round: λ a / ‖λ a‖ is
+-a / ‖a‖. We compute the right side, as printed: a map is never turned round, S holds its own highest (lowest) values,
+and a map whose sum points the wrong way is judged as it stands. So is one that sums to 0, where λ does not exist.
 """
 
 import math

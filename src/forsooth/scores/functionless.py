@@ -33,7 +33,8 @@ class Search:
     steps      at most so many
     tolerance  a sample is done when its distance is at most this share of ‖f(x)‖ and it is visible; 0: never done
     visible    least mean of |δ| in the mask as a share of the range; what is fainter is made stronger
-    leash      largest root mean square of the way from the start as a share of the range; None: any
+    leash      largest L2 distance from the start, as a root mean square over the mask and a share of the range; None:
+               any
     confine    "mask": δ is 0 outside it; "late": from the first step on, as released; "penalty": at the end
     bounded    "project": back into the range in every step; "penalty": at the end; "wrap": at the end, cast to bytes,
                where 256 becomes 0, as released
@@ -76,8 +77,10 @@ class Search:
 
 
 DEFAULT = Search()
-# As printed: η1 and the step size are in the text; 300 steps, η2, and η3 of the same size are taken from the code.
+# As printed: η1 and the step size are in the text; 300 steps, η2, and η3 of the same size are taken from the code. The
+# text keeps δ within a "small" L2 distance of its start and gives no number: here a tenth of the range.
 PRINTED = Search(
+    leash=0.1,
     eta3=0.01,
     rule="plain",
     step_size=500.0,
@@ -88,7 +91,7 @@ PRINTED = Search(
     keep="last",
 )
 # Departure: the released code also saves x + δ as a JPEG, which is not done here.
-RELEASED = replace(PRINTED, eta3=0.0, confine="late", bounded="wrap", begin="add")
+RELEASED = replace(PRINTED, leash=None, eta3=0.0, confine="late", bounded="wrap", begin="add")
 
 
 @dataclass(frozen=True)
@@ -247,8 +250,8 @@ def _projected(delta: Tensor, begin: Tensor, place: tuple[Tensor, ...], search: 
         faint = (seen < search.visible * PIXEL) & (seen > 0)
         delta = delta * _wide(torch.where(faint, SPARE * search.visible * PIXEL / seen, 1.0), delta)
     if search.leash is not None:
-        away = (delta - begin) * mask
-        reach = _mean(away.square(), mask).sqrt().clamp(min=1e-12)
+        away = delta - begin if search.confine == "penalty" else (delta - begin) * mask
+        reach = (away.square().flatten(1).sum(1) / mask.flatten(1).sum(1)).sqrt().clamp(min=1e-12)
         delta = begin + away * _wide((search.leash * PIXEL / reach).clamp(max=1), delta)
     if search.bounded == "project":
         delta = torch.minimum(torch.maximum(delta, least), most)

@@ -3,8 +3,7 @@
 import torch
 from torch import Tensor
 
-from forsooth.games.shapley import part_of
-from forsooth.games.values import Game, values_of
+from forsooth.games.values import Game, part_of, values_of
 from forsooth.records import UsageError
 
 

@@ -18,9 +18,12 @@ from forsooth.models.recipes import Recipe
 from forsooth.names import find
 from forsooth.records import Cell, Dataset, UsageError
 from forsooth.scores import convergence
-from forsooth.suites import anchors, explain, sources
+from forsooth.scores.promises import completeness_gap
+from forsooth.suites import anchors, choose, explain, sources
 
-BACKGROUND, REFERENCES = 100, 1_000  # training inputs handed to methods, and averaged into the baseline
+REFERENCES = 1_000  # training inputs averaged into the baseline and handed to methods that fit something
+BACKGROUND = 100  # of these, handed to methods as background
+TESTED = 2_000  # test inputs asked whether the network gets them right
 # Their channels say the same thing three times, so the paper keeps one of them; the others are sums by their nature.
 GRADIENTS = ("gradient", "saliency", "smooth_grad", "guided_backprop", "deconvolution")
 
@@ -40,12 +43,20 @@ def factors(panel: dict[str, Any]) -> dict[str, Any]:
 
 
 def title(panel: dict[str, Any]) -> str:
-    words = f"{panel['source']['name']}, {panel['net']}"
+    words = f"{panel['source']['name']}, {panel['net']}{numbered(panel)}"
     return f"{words}, units of a layer" if panel["player"] == "units" else words
 
 
+def numbered(panel: dict[str, Any]) -> str:
+    """Which training of several, in words; empty for the first."""
+    return f", training {panel['training'] + 1}" if panel["training"] else ""
+
+
 def train_network(*, panel: dict[str, Any], recipe: dict[str, Any], seed: int, device: str) -> Cell:
-    """One training, or weights from a file. The cell holds the weights and which test inputs it gets right."""
+    """One training, or weights from a file. The cell holds the weights and which test inputs it gets right.
+
+    The panel's `training` is the number of this training; `correct` (k,) belongs to the rows of `tested`.
+    """
     dataset = data(panel)
     file = panel["source"]["weights"].get(panel["net"])
     if file:
@@ -54,11 +65,12 @@ def train_network(*, panel: dict[str, Any], recipe: dict[str, Any], seed: int, d
     else:
         trained = train.fit(lambda: untrained(panel, dataset), dataset, Recipe(**recipe), seed=seed, device=device)
         module, told = trained.module, {"epochs": trained.epochs, "restarts": trained.restarts}
-    correct = _correct(module.to(device).eval(), dataset, device)
+    correct = _correct(module.to(device).eval(), dataset, tested(panel, dataset), device)
     accuracy, gate = correct.double().mean().item(), recipe["gate"]
     row = {
         **factors(panel),
-        **{"player": "", "suite": "bias", "part": "training", "model_seed": 0, "method": "", "metric": "accuracy"},
+        **{"player": "", "suite": "bias", "part": "training", "method": "", "metric": "accuracy"},
+        "model_seed": panel["training"],
         **{"sample": -1, "value": accuracy, "status": "ok" if accuracy >= gate else "below gate"},
         "message": "" if accuracy >= gate else f"accuracy {accuracy:.1%}, below the gate of {gate:.0%}",
     }
@@ -68,8 +80,7 @@ def train_network(*, panel: dict[str, Any], recipe: dict[str, Any], seed: int, d
 
 
 def play(
-    trained: Cell,
-    *,
+    *trained: Cell,
     panel: dict[str, Any],
     game: dict[str, Any],
     first: int,
@@ -79,9 +90,10 @@ def play(
 ) -> Cell:
     """Shapley values of the inputs number `first` to `last` that are explained.
 
-    game  as from `bias.the_game`: grid, permutations, exact_up_to, antithetic, baseline, output, layer
+    trained  all trainings of the network: they are explained on the inputs that all of them get right
+    game     as from `bias.the_game`: grid, permutations, exact_up_to, antithetic, baseline, output, layer
     """
-    if not trained.facts["passed"]:
+    if not trained[panel["training"]].facts["passed"]:
         return Cell(facts={"status": "below gate"})
     stage = Stage(trained, panel, game, device)
     chosen = stage.samples[first:last]
@@ -95,12 +107,17 @@ def play(
 class Stage:
     """A trained network made ready to be played: what is hidden, from whom, and what stands for the absent."""
 
-    def __init__(self, trained: Cell, panel: dict[str, Any], game: dict[str, Any], device: str) -> None:
-        self.panel, self.game, self.dataset = panel, game, data(panel)
-        self.samples = explained(trained, self.dataset)
-        whole, layer = network(trained, panel, game, device)
-        self.whole, self.layer, self.device = whole, layer, device
-        references = self.dataset.x[self.dataset.splits["train"][:REFERENCES]].to(device)
+    def __init__(self, trained: tuple[Cell, ...], panel: dict[str, Any], game: dict[str, Any], device: str) -> None:
+        self.panel = panel
+        self.game = game
+        self.device = device
+        self.dataset = data(panel)
+        self.samples = explained(trained, panel, self.dataset)
+        self.known = drawn(panel, self.dataset, "train", REFERENCES, role="baseline")
+        references = self.dataset.x[self.known].to(device)
+        whole, layer = network(trained[panel["training"]], panel, game, device)
+        self.whole = whole
+        self.layer = layer
         self.model: Model = whole
         self.head: Model | None = None
         if panel["player"] == "units":
@@ -119,6 +136,15 @@ class Stage:
 
     def inputs(self, chosen: Tensor) -> tuple[Tensor, Tensor]:
         return self.dataset.x[chosen].to(self.device), self.dataset.y[chosen].to(self.device)
+
+    def classes(self, chosen: Tensor) -> list[dict[str, Any]]:
+        """How many of each class take part: explained (the chosen ones), as background and in the baseline."""
+        roles = {"explained": chosen, "background": self.known[:BACKGROUND], "baseline": self.known}
+        counted = [
+            choose.classes_of(self.dataset.y[rows], role=role, where=factors(self.panel))
+            for role, rows in roles.items()
+        ]
+        return [line for lines in counted for line in lines]
 
     def labels(self, shape: tuple[int, ...]) -> Tensor:
         grid = self.game["grid"]
@@ -145,8 +171,7 @@ class Stage:
 
 
 def attribute(
-    trained: Cell,
-    *,
+    *trained: Cell,
     panel: dict[str, Any],
     game: dict[str, Any],
     method: str,
@@ -158,7 +183,7 @@ def attribute(
     device: str,
 ) -> Cell:
     """What a method says of every player, (n, players). `version` and `code` change the key with the method."""
-    if not trained.facts["passed"]:
+    if not trained[panel["training"]].facts["passed"]:
         return Cell(facts={"status": "below gate", "message": "the network is below its gate: not explained"})
     stage = Stage(trained, panel, game, device)
     chosen = stage.samples[:samples]
@@ -171,20 +196,20 @@ def attribute(
         made = Cell(tensors={"maps": cam.grad_cam_units(stage.whole, x, target, layer=stage.layer)[:, None]})
         made = Cell(tensors=made.tensors, facts={"status": "ok", "message": ""})
     else:
-        made = explain.attribute(method, question(stage, shown, target, seed=seed))
+        made = explain.attribute(method, question(stage, shown, target, seed=seed, samples=chosen))
+    facts = {**made.facts, "drawn": stage.classes(chosen)}
     if "maps" not in made.tensors:
-        return Cell(tensors={"samples": chosen}, facts=made.facts)
+        return Cell(tensors={"samples": chosen}, facts=facts)
     maps = made.tensors["maps"].to(device)
     labels, count = players.seats(maps, stage.labels(tuple(shown.shape[1:])))
     reduced = players.collect(maps, labels, count, channels=channels)
-    flat = maps.flatten(1)
-    return Cell(
-        tensors={"players": reduced.double().cpu(), "zero": (flat == 0).all(1).cpu(), "samples": chosen},
-        facts=made.facts,
-    )
+    tensors = {"players": reduced.double().cpu(), "samples": chosen}
+    if "promised" in made.tensors:
+        tensors["gap"] = completeness_gap(made.tensors["maps"], made.tensors["promised"])
+    return Cell(tensors=tensors, facts=facts)
 
 
-def question(stage: Stage, x: Tensor, target: Tensor, *, seed: int) -> explain.Question:
+def question(stage: Stage, x: Tensor, target: Tensor, *, seed: int, samples: Tensor | None = None) -> explain.Question:
     model = stage.model if isinstance(stage.model, nn.Module) else stage.whole
     game = {}
     if stage.game["same_game"]:
@@ -201,15 +226,19 @@ def question(stage: Stage, x: Tensor, target: Tensor, *, seed: int) -> explain.Q
         truth=torch.ones_like(x, dtype=torch.bool),
         layer=None if stage.head is not None else stage.layer,
         seed=seed,
+        samples=samples,
     )
 
 
 def judge(
     *cells: Cell, panel: dict[str, Any], method: str, ends: list[str], fractions: list[float], ties: str, played: int
 ) -> Cell:
-    """Rows of every end and fraction. The first `played` cells are the anchor, the others what the method says."""
+    """Rows of every end and fraction. The first `played` cells are the anchor, the others what the method says.
+
+    A method that promises a sum has a row `gap` for each sample beside: how far it is from what it promises.
+    """
     said = cells[played]
-    shared = {**factors(panel), "suite": "bias", "part": "scores", "model_seed": 0, "method": method}
+    shared = {**factors(panel), "suite": "bias", "part": "scores", "model_seed": panel["training"], "method": method}
     if "players" not in said.tensors and "values" not in said.tensors:
         told = {"status": said.facts["status"], "message": said.facts.get("message", "")}
         samples = said.tensors["samples"].tolist() if "samples" in said.tensors else [-1]
@@ -231,7 +260,8 @@ def judge(
         place = row["sample"]
         row |= {**shared, "sample": samples[place], "noise": noise[place]}
         row["message"] = row["message"] or warned[place]
-    return Cell(rows=tuple(rows))
+    beside = {**shared, "end": "", "fraction": None, "players": attribution.shape[1]}
+    return Cell(rows=tuple(explain.with_gaps(rows, said.tensors.get("gap"), samples, **beside)))
 
 
 def untrained(panel: dict[str, Any], dataset: Dataset) -> nn.Module:
@@ -255,16 +285,33 @@ def network(trained: Cell, panel: dict[str, Any], game: dict[str, Any], device: 
     return nn.Sequential(module, nn.Softmax(1)).eval(), None if layer is None else f"0.{layer}"
 
 
-def explained(trained: Cell, dataset: Dataset) -> Tensor:
-    """The test inputs that the network gets right, in order. (k,)"""
-    correct = trained.tensors["correct"]
-    return dataset.splits["test"][: len(correct)][correct]
+def drawn(panel: dict[str, Any], dataset: Dataset, split: str, count: int | None, *, role: str) -> Tensor:
+    """At most `count` rows of a split, evenly over its classes; the same ones in every task of the dataset. (k,)"""
+    return choose.rows_of(dataset, dataset.splits[split], count, seed=panel["source"]["seed"], role=role)
+
+
+def tested(panel: dict[str, Any], dataset: Dataset) -> Tensor:
+    """The test inputs that networks are asked about, before it is known who gets them right. (k,)"""
+    return drawn(panel, dataset, "test", TESTED, role="tested")
+
+
+def explained(trained: tuple[Cell, ...], panel: dict[str, Any], dataset: Dataset) -> Tensor:
+    """The tested inputs that every training above its gate gets right, each beginning of them even over classes. (k,)
+
+    All trainings are asked about the same inputs, so that inputs and trainings can be told apart as sources of chance.
+    """
+    correct = [cell.tensors["correct"] for cell in trained if cell.facts["passed"]]
+    if not correct:
+        return torch.empty(0, dtype=torch.int64)
+    agreed = torch.stack(correct).all(0)
+    rows = tested(panel, dataset)[: len(agreed)][agreed]
+    return choose.rows_of(dataset, rows, None, seed=panel["source"]["seed"], role="explained")
 
 
 @torch.no_grad()
-def _correct(module: nn.Module, dataset: Dataset, device: str) -> Tensor:
-    test = dataset.splits["test"][:2_000]
-    if not len(test):
+def _correct(module: nn.Module, dataset: Dataset, rows: Tensor, device: str) -> Tensor:
+    """Which of the rows (k,) the network gets right. (k,) bool"""
+    if not len(rows):
         raise UsageError(f"`data` must hold test inputs, and {dataset.name} has none")
-    predicted = torch.cat([module(dataset.x[part].to(device)).argmax(1).cpu() for part in test.split(250)])
-    return predicted == dataset.y[test]
+    predicted = torch.cat([module(dataset.x[part].to(device)).argmax(1).cpu() for part in rows.split(250)])
+    return predicted == dataset.y[rows]

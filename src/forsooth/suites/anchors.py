@@ -13,6 +13,13 @@ from forsooth.records import Cell
 from forsooth.scores import bias, convergence
 
 METRIC_NAMES = ("relative_bias", "m_bias", "m_bias_split")
+MESSAGES = {
+    "ok": "",
+    "not finite": "the map holds nan or infinity",
+    "zero map": "the map is zero everywhere",
+    # nobody can be judged on such an input, so it is no failure of a method
+    "no anchor": "the Shapley values are all zero, or all noise",
+}
 
 
 def packed(estimate: Estimate, samples: Tensor) -> dict[str, Tensor]:
@@ -42,10 +49,10 @@ def biases(
     attribution: Tensor, anchor: Estimate, *, ends: list[str], fractions: list[float], ties: str
 ) -> list[dict[str, Any]]:
     """One row per sample, end, fraction and metric. attribution (n, players)."""
-    count, rows = attribution.shape[1], []
-    finite, zero = attribution.isfinite().all(1), (attribution == 0).all(1)
-    state = ["not finite" if not f else "zero map" if z else "ok" for f, z in zip(finite, zero, strict=True)]
+    count = attribution.shape[1]
+    rows = []
     pairs = [(end, fraction) for end in ends for fraction in fractions]
+    status_of = {norm: states(attribution, bias.squared_norms(anchor, norm)[0]) for norm in bias.NORMS}
     plain, split = (bias.all_biases(attribution, anchor, pairs=pairs, norm=norm, ties=ties) for norm in bias.NORMS)
     for end, fraction in pairs:
         own, other = plain[end, fraction], split[end, fraction]
@@ -54,18 +61,24 @@ def biases(
             "m_bias": (own.value, own.error),
             "m_bias_split": (other.value, other.error),
         }
+        few = bias.too_few(count, fraction)
         for metric, (values, errors) in found.items():
+            known = status_of["split" if metric == "m_bias_split" else "plain"]
             for k, (value, error) in enumerate(zip(values.tolist(), errors.tolist(), strict=True)):
-                status, message = _status(state[k], value, bias.too_few(count, fraction))
-                row = {"metric": metric, "sample": k, "value": value, "status": status, "message": message}
+                status = "too few players" if few else known[k]
+                row = {"metric": metric, "sample": k, "value": value, "status": status}
+                row["message"] = few or MESSAGES[status]
                 rows.append({**row, "error": error, "end": end, "fraction": fraction, "players": count})
     return rows
 
 
-def _status(state: str, value: float, few: str) -> tuple[str, str]:
-    if few:
-        return "too few players", few
-    told = {"not finite": "the map holds nan or infinity", "zero map": "the map is zero everywhere"}
-    if state != "ok":
-        return state, told[state]
-    return ("ok", "") if value == value else ("undefined", "the Shapley values are all zero, or all noise")
+def states(attribution: Tensor, square: Tensor) -> list[str]:
+    """The status of every map (n, players), given the squared norm of its anchor (n,)."""
+    status = ["ok"] * len(attribution)
+    for name, those in (
+        ("zero map", (attribution == 0).all(1)),
+        ("not finite", ~attribution.isfinite().all(1)),
+        ("no anchor", ~(square > 0)),  # last, so that a map of zeros is no failure where zeros are right
+    ):
+        status = [name if hit else before for hit, before in zip(those.tolist(), status, strict=True)]
+    return status

@@ -157,7 +157,7 @@ def page_tasks(plot: dict[str, Any], readers: Sequence[Reader], settings: Settin
     """The document that the page shows, and the lines of Fig. 8."""
     kind = {"kind": plot["setting"]["kind"]}
     shown = {"plot": plot, "about": kind, "samples": settings.samples}
-    found = [make_task(reading.show, shown, name=f"example, {kind['kind']}", version=1)]
+    found = [make_task(reading.show, shown, name=f"example, {kind['kind']}", version=2)]
     if any(reader.rate is not None for reader in readers):
         found.append(make_task(reading.optimum, {"plot": plot, "about": kind}, name="lines of Fig. 8", version=1))
     return found
@@ -189,7 +189,7 @@ def explaining_task(
     }
     arguments = {"plot": plot, "index": index, "ask": ask, "about": here}
     words = title(plot, readers[index]) if index >= 0 else plot["setting"]["kind"]
-    return make_task(weighing.explain_reader, arguments, trained, name=f"explain: {method.name}, {words}", version=1)
+    return make_task(weighing.explain_reader, arguments, trained, name=f"explain: {method.name}, {words}", version=2)
 
 
 def unable(method: Method, reader: Reader) -> str:

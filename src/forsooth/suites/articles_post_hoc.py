@@ -6,7 +6,10 @@ from typing import Any
 
 import pandas as pd
 
+from forsooth.counted import counted
+from forsooth.names import find
 from forsooth.records import Artefact, Choice, Plan, UsageError
+from forsooth.scores import METRICS
 from forsooth.settings import changed
 from forsooth.store import Store
 from forsooth.suites import articles_presets
@@ -36,20 +39,26 @@ def post_hoc(choice: Choice, perform: Perform, changes: Mapping[str, Any]) -> tu
 
 
 def line_of(key: tuple[str, ...], rows: pd.DataFrame) -> dict[str, Any]:
-    """One method for the trainings of one model: a row for each document and training; left_out: those not scored."""
-    maps, rows = len(rows), rows[rows["status"].eq("ok")]
+    """One method for the trainings of one model, from a row for each document and training.
+
+    A map without any weight counts as 0, as it does on the board: `failed` is the share of those, and `attr_defined`
+    the mean without them.
+    """
+    rows = counted(rows, find("attr_words", METRICS, argument="metrics"))
     by_document, by_training = (rows.groupby(unit)["value"].mean() for unit in ("sample", "model_seed"))
     one = len(by_training) < 2
     found = mean_of(by_document, bounds=SHARE) if one else crossed(by_document, by_training, bounds=SHARE)
     line = {**dict(zip(GROUP, key, strict=True)), **dict(zip(("attr", "low", "high", "documents"), found, strict=True))}
     line |= {"trainings": len(by_training), "sd_trainings": by_training.std(), "frequency": rows["frequency"].mean()}
-    return {**line, "left_out": maps - len(rows)}
+    defined = rows.loc[~rows["failed"], "value"].mean()
+    return {**line, "failed": rows["failed"].mean(), "attr_defined": defined}
 
 
 def silent(table: pd.DataFrame) -> list[str]:
-    """A map that is zero everywhere has no share. Who left how many."""
-    who = [f"{r.kind}, {r.model}, {r.method}: {r.left_out}" for r in table[table["left_out"] > 0].itertuples()]
-    return [f"Maps without any weight have no Attr% and are left out. {'; '.join(who)}."] if who else []
+    """A map that is zero everywhere has no share of its own. Who gave how many of them."""
+    lines = table[table["failed"] > 0].itertuples()
+    who = [f"{r.kind}, {r.model}, {r.method}: {r.failed:.0%}, without them {r.attr_defined:.2f}" for r in lines]
+    return [f"Maps without any weight have no Attr% and count as 0. {'; '.join(who)}."] if who else []
 
 
 def verdicts(table: pd.DataFrame) -> list[str]:

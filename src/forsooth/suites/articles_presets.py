@@ -79,7 +79,8 @@ class Settings:
 PAPER = Settings()
 RELEASED = replace(PAPER, recipe="released")
 QUICK = Settings(
-    trainings=1,
+    trainings=2,
+    rationale_trainings=2,
     rates_article=(0.05, 0.09, 0.13),
     rates_halves=(0.05, 0.09),
     sizes=(2_000, 400, 400),
@@ -91,7 +92,13 @@ QUICK = Settings(
     gate_reinforce=0.9,
 )
 DEMO = replace(
-    QUICK, kinds=("Article", "CN"), models=(ATTENTION, RELAXED), rates_article=(), rates_halves=(), samples=15
+    QUICK,
+    kinds=("Article", "CN"),
+    models=(ATTENTION, RELAXED),
+    methods=tuple(name for name in QUICK.methods if name != "kernel_shap"),  # the dearest; shapley_sampling is its like
+    rates_article=(),
+    rates_halves=(),
+    samples=6,
 )
 
 

@@ -11,9 +11,11 @@ from scipy import stats
 from torch import Tensor
 
 from forsooth import papers
+from forsooth.counted import counted
 from forsooth.datasets import texts
 from forsooth.models.recurrent import lengths_of
 from forsooth.records import Artefact, Choice, Plan, Task, UsageError
+from forsooth.scores.selection import ATTR_WORDS
 from forsooth.settings import changed
 from forsooth.store import Store
 from forsooth.suites import articles, articles_presets, reading
@@ -55,8 +57,8 @@ def table_1(choice: Choice, perform: Perform, changes: Mapping[str, Any]) -> tup
 
 def of_trainings(rows: pd.DataFrame) -> pd.DataFrame:
     """Mean over documents of Attr% and of the frequency, for each training and each kind of words."""
-    own = rows[rows["metric"].isin(METRICS) & rows["status"].eq("ok") & rows["model"].eq(articles_presets.ATTENTION)]
-    own = own.assign(words=own["metric"].map(METRICS))
+    own = rows[rows["metric"].isin(METRICS) & rows["model"].eq(articles_presets.ATTENTION)]
+    own = counted(own.assign(words=own["metric"].map(METRICS)), ATTR_WORDS)  # a map without weight has none on any kind
     return own.groupby(["kind", "words", "model_seed"], sort=False, as_index=False)[["value", "frequency"]].mean()
 
 

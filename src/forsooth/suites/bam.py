@@ -52,10 +52,10 @@ def training(shared: Mapping[str, Any], methods: Sequence[str], settings: Settin
     start = relative.file_of(settings.start, argument="start")
     trained = [training_task(net, start, settings, choice, shared) for net in networks(settings)]
     patches = patching_task(trained[2], settings, choice, shared)
-    told = make_task(relative.verify, {**shared, "device": choice.device}, trained, name="verify", version=1)
+    told = make_task(relative.verify, {**shared, "device": choice.device}, trained, name="verify", version=2)
     tasks = [*trained, told, patches, tcav_task(trained, settings, choice, shared)]
     if not shared["about"]["model_seed"]:
-        tasks.append(make_task(contrasts.show, {**shared, "samples": settings.samples}, name="example", version=1))
+        tasks.append(make_task(contrasts.show, {**shared, "samples": settings.samples}, name="example", version=2))
     return tasks + [explaining_task(name, [*trained, patches], settings, choice, shared) for name in methods]
 
 
@@ -111,13 +111,13 @@ def training_task(
         "seed": seeds.derive(choice.seed, "training", net["name"], *([number] if number else [])),
         "device": choice.device,
     }
-    return make_task(relative.train_network, arguments, name=f"train {net['name']}, {arch}", version=2)
+    return make_task(relative.train_network, arguments, name=f"train {net['name']}, {arch}", version=3)
 
 
 def patching_task(trained: Task, settings: Settings, choice: Choice, shared: Mapping[str, Any]) -> Task:
     search = asdict(SEARCHES[settings.search])
     arguments = {**shared, "search": search, "count": settings.samples, "device": choice.device}
-    return make_task(relative.find_patches, arguments, [trained], name="functionless patches", version=1)
+    return make_task(relative.find_patches, arguments, [trained], name="functionless patches", version=2)
 
 
 def tcav_task(trained: list[Task], settings: Settings, choice: Choice, shared: Mapping[str, Any]) -> Task:
@@ -131,7 +131,7 @@ def tcav_task(trained: list[Task], settings: Settings, choice: Choice, shared: M
         "seed": seeds.derive(choice.seed, "tcav"),
         "device": choice.device,
     }
-    return make_task(relative.ask_tcav, {**shared, "ask": ask}, trained, name="TCAV", version=3)
+    return make_task(relative.ask_tcav, {**shared, "ask": ask}, trained, name="TCAV", version=4)
 
 
 def explaining_task(
@@ -155,7 +155,7 @@ def explaining_task(
         "seed": seeds.derive(choice.seed, "method"),
         "device": choice.device,
     }
-    return make_task(contrasts.explain_network, {**shared, "ask": ask}, needs, name=f"explain: {name}", version=1)
+    return make_task(contrasts.explain_network, {**shared, "ask": ask}, needs, name=f"explain: {name}", version=2)
 
 
 def chosen_metrics(settings: Settings) -> tuple[Metric, ...]:

@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import stats
 
-from forsooth.suites.verdicts import Interval
+from forsooth.suites.verdicts import Interval, crossed, mean_of
 
 Floats = NDArray[np.float64]
 DRAWS = 2000
@@ -88,6 +88,33 @@ def interval(point: float, draws: Floats, n: int) -> Interval:
     known = draws[np.isfinite(draws)]
     low, high = np.quantile(known, [0.025, 0.975]) if len(known) and n > 1 else (np.nan, np.nan)
     return Interval(float(point), float(low), float(high), n)
+
+
+def over_both(rows: pd.DataFrame, *, bounds: tuple[float, float], rate: bool = False) -> Interval:
+    """The mean over images, with an interval over them; over the trainings, too, where there are several.
+
+    rows  columns model_seed, sample and value
+    rate  whether values of one training are 0 or 1: then their interval is Wilson's
+    """
+    images = per_image(rows.dropna(subset="value"))
+    if rows["model_seed"].nunique() < 2:
+        return rate_of(images) if rate else mean_of(images)
+    trainings = rows.groupby("model_seed", sort=False)["value"].mean().dropna()
+    return crossed(images, trainings, bounds=bounds)
+
+
+def share_over_trainings(values: pd.Series, n: pd.Series) -> Interval:
+    """A share of images that each training has once, from the shares and numbers of images of the trainings.
+
+    One training: Wilson's interval. Several: the variance between trainings and that of as many images as one has add
+    up, since all trainings are asked about the same images.
+    """
+    share = float((values * n).sum() / n.sum())
+    if len(values) < 2:
+        return rate_of(pd.Series([1.0] * round(share * n.iloc[0]) + [0.0] * round((1 - share) * n.iloc[0])))
+    error = np.sqrt(values.var(ddof=1) / len(values) + share * (1 - share) / n.mean())
+    half = float(stats.t.ppf(0.975, len(values) - 1) * error)
+    return Interval(share, max(share - half, 0.0), min(share + half, 1.0), int(n.sum()))
 
 
 def rate_of(values: pd.Series) -> Interval:

@@ -10,7 +10,10 @@ import pandas as pd
 import torch
 
 from forsooth import papers
+from forsooth.counted import counted
+from forsooth.names import find
 from forsooth.records import Artefact, Choice, Plan, UsageError
+from forsooth.scores import METRICS
 from forsooth.scores.contrast import drawn, trial_means
 from forsooth.seeds import generator
 from forsooth.settings import changed
@@ -20,10 +23,11 @@ from forsooth.suites.bam_chance import (
     DRAWS,
     Series,
     means,
+    over_both,
     per_image,
-    rate_of,
     rho_interval,
     series_draws,
+    share_over_trainings,
     values_of,
     whole,
 )
@@ -73,7 +77,8 @@ def figure_2(choice: Choice, perform: Perform, changes: Mapping[str, Any]) -> tu
     """What the networks need, and whether the drop falls as k grows."""
     rows = made(choice, perform, changes, methods=("constant",))
     own = pooled(rows[rows["part"].eq("verification") & rows["metric"].isin(["accuracy", "confidence_rises", "drop"])])
-    table = own[["net", "shown", "k", "metric", "value", "n"]].assign(value=100 * own["value"])
+    table = own[["net", "shown", "k", "metric", "value", "low", "high", "n"]]
+    table = table.assign(**{name: 100 * own[name] for name in ("value", "low", "high")})
     theirs = papers.table("bam_figure_2").drop(columns="k").rename(columns={"value": "published"})
     table = table.merge(theirs, on=["net", "shown", "metric"], how="left").round(1)
     known = own.set_index(["net", "shown", "metric"])
@@ -83,11 +88,19 @@ def figure_2(choice: Choice, perform: Perform, changes: Mapping[str, Any]) -> tu
 
 
 def pooled(told: pd.DataFrame) -> pd.DataFrame:
-    """Each network, set and k once: shares of the images of all trainings, counted, so that equal drops are equal."""
-    told = told.assign(value=(told["value"] * told["n"]).round())
+    """Each network, set and k once: shares of the images of all trainings, counted, so that equal drops are equal.
+
+    low, high  the interval of a share over images and trainings; nan for a drop, which is none
+    """
+    told = told.assign(hits=(told["value"] * told["n"]).round())
     key = ["net", "shown", "k", "metric"]
-    both = told.groupby(key, sort=False, dropna=False, as_index=False)[["value", "n"]].sum()
-    return both.assign(value=both["value"] / both["n"])
+    lines = []
+    for names, own in told.groupby(key, sort=False, dropna=False):
+        line = dict(zip(key, names, strict=True))
+        ends = share_over_trainings(own["value"], own["n"]) if line["metric"] != "drop" else mean_of([])
+        line |= {"value": own["hits"].sum() / own["n"].sum(), "n": own["n"].sum()}
+        lines.append({**line, "low": ends.low, "high": ends.high})
+    return pd.DataFrame(lines)
 
 
 def contrasts(
@@ -103,7 +116,7 @@ def judged(rows: pd.DataFrame, metrics: Sequence[str]) -> tuple[pd.DataFrame, li
     lines, words = [], [on_what(rows)]
     for metric in metrics:
         asked = rows[rows["metric"].eq(metric) & rows["k"].isna()]
-        own = asked[asked["status"].eq("ok")]
+        own = taking_part(asked, metric)
         if own[own["method"].isin(bam_presets.PUBLISHED)].empty:
             why = ", ".join(dict.fromkeys(asked[asked["message"].ne("")]["message"]))
             words.append(f"{metric}: nothing to judge ({why}).")
@@ -116,13 +129,24 @@ def judged(rows: pd.DataFrame, metrics: Sequence[str]) -> tuple[pd.DataFrame, li
     return pd.concat(lines, ignore_index=True).round(4), words
 
 
+def taking_part(rows: pd.DataFrame, metric: str) -> pd.DataFrame:
+    """The rows of a metric as the board counts them: a map that says nothing has the worst value. TCAV has no map."""
+    tcav = rows["method"].eq("tcav")
+    maps = counted(rows[~tcav], find(metric, METRICS, argument="metrics"))
+    scores = rows[tcav & rows["status"].eq("ok")].assign(failed=False)
+    return pd.concat([maps, scores]).sort_index()
+
+
 def bars(own: pd.DataFrame, metric: str, rows: pd.DataFrame) -> pd.DataFrame:
-    """One line per method: mean, interval, spread over trials, random mask, other places, who was left out."""
+    """One line per method: mean, interval, spread over trials, random mask, other places, the share of maps that say
+    nothing and count as the worst, and the mean without them."""
     lines = []
+    bounds = find(metric, METRICS, argument="metrics").bounds
     for method in dict.fromkeys(own["method"]):
         mine = own[own["method"].eq(method)]
-        values = per_image(mine[mine["part"].isin(["samples", "concepts"]) & mine["mask"].eq("object")])
-        found = tcav(mine) if method == "tcav" else mean_of(values) if metric == "mcs" else rate_of(values)
+        scored = mine[mine["part"].isin(["samples", "concepts"]) & mine["mask"].eq("object")]
+        values = per_image(scored)
+        found = tcav(mine) if method == "tcav" else over_both(scored, bounds=bounds, rate=metric != "mcs")
         line: dict[str, Any] = {"metric": metric, "method": method, "value": found.mean, "low": found.low}
         line |= {"high": found.high, "images": found.n, "sd": spread(values)}
         line["random_mask"] = per_image(only(mine, mask="random", placing="as_built")).mean()
@@ -135,8 +159,7 @@ def bars(own: pd.DataFrame, metric: str, rows: pd.DataFrame) -> pd.DataFrame:
             line |= {f"t_{t:g}": per_image(each.assign(value=changed_by < t)).mean() for t in THRESHOLDS}
         if metric == "mcs" and method != "tcav":
             line["own_sets"] = own_sets(only(rows, method=method, metric="mcs", part="samples"))
-        asked = only(rows, method=method, metric=metric, part="samples")
-        line["undefined"] = float((~asked["status"].isin(["ok", "no sample"])).mean())
+        line |= {"failed": scored["failed"].mean(), "value_defined": per_image(scored[~scored["failed"]]).mean()}
         lines.append(line)
     return pd.DataFrame(lines)
 
@@ -192,7 +215,8 @@ def accuracies(rows: pd.DataFrame) -> tuple[int, np.ndarray, list[float]]:
 
 def series(rows: pd.DataFrame, method: str, ks: Sequence[float], *, samples: Sequence[int] | None = None) -> Series:
     """MCS of every image and k, of the ks that have any; TCAV's by input, and by random set."""
-    own = rows[rows["method"].eq(method) & rows["status"].eq("ok") & rows["k"].isin(ks) & rows["mask"].eq("object")]
+    own = rows[rows["method"].eq(method) & rows["k"].isin(ks) & rows["mask"].eq("object")]
+    own = taking_part(own, "mcs")
     trainings = sorted(rows["model_seed"].unique())
     inputs, sets = own[own["part"].isin(["fine", "concept_inputs"])], only(own, part="concept_sets")
     if inputs.empty:
@@ -206,7 +230,8 @@ def summary(choice: Choice, perform: Perform, changes: Mapping[str, Any]) -> tup
     """All three metrics side by side, and whether they are complementary."""
     rows = made(choice, perform, changes, methods=ALL)
     table, words = judged(rows, ("mcs", "idr", "iir"))
-    coarse = rows[rows["k"].isna() & rows["status"].eq("ok")]
+    coarse = rows[rows["k"].isna() & rows["method"].ne("")]
+    coarse = pd.concat([taking_part(own, metric) for metric, own in coarse.groupby("metric", sort=False)])
     return table, "\n".join([*words, *claims_summary(table, coarse)]) + "\n"
 
 
@@ -220,12 +245,12 @@ def on_what(rows: pd.DataFrame) -> str:
         told = ", ".join(f"{net} {v:.0%}" for net, v in trained.groupby("net", sort=False)["value"].mean().items())
         said = (
             f"{times} trainings of each, mean test accuracy: {told}. An image counts once, with its mean over them. "
-            "Intervals of a score, and of the lead of one map over another, are over images; those of accuracies over "
-            f"the images of all trainings; all others are of {DRAWS} draws of images and trainings; TCAV's are also "
-            "over random sets."
+            "Intervals of scores, leads and accuracies are over images and trainings, by Student's t for as many "
+            f"trainings; all others are of {DRAWS} draws of images and trainings; TCAV's are also over random sets."
         )
     return (
-        f"{len(trained)} networks ({models}), {said} The paper prints its bars without numbers, so claims are judged, "
+        f"{len(trained)} networks ({models}), {said} A map that says nothing has the worst value (failed: their share; "
+        "value_defined leaves them out). The paper prints its bars without numbers, so claims are judged, "
         "not values."
     )
 

@@ -126,6 +126,7 @@ QUICK = Settings(
     recipe="quick",
     epochs=15,
     gate=0.5,
+    trainings=2,
     sets=10,
     examples=50,
 )

@@ -10,7 +10,7 @@ from forsooth import names, plugins, seeds
 from forsooth.attributions import METHODS
 from forsooth.engine import make_task
 from forsooth.models import MODELS
-from forsooth.records import Choice, Method, Metric, Plan, Suite, Task
+from forsooth.records import Choice, Method, Metric, Plan, Suite, Task, UsageError
 from forsooth.scores import METRICS
 from forsooth.suites import anchored, anchors, sources
 
@@ -38,7 +38,8 @@ class Settings:
     grid          images are cut into grid × grid patches; None: each pixel plays
     permutations  random orders of joining
     exact_up_to   players up to which all coalitions are played instead: with 12 they cost less than a thousand orders
-    samples       test inputs explained per network
+    samples       test inputs explained per network: those that all its trainings get right
+    trainings     of each network from different starts; weights from a file are one
     same_game     methods that take a baseline or players are given those of the game; else their own, as published
     channels      how the colours of a gradient become one number (the paper: the one of largest magnitude)
     one_colour    whose colours become one in this way: gradients, since the other maps are sums by nature, or all maps
@@ -58,6 +59,7 @@ class Settings:
     exact_up_to: int = 12
     antithetic: bool = False
     samples: int = 50
+    trainings: int = 1
     baseline: Literal["mean", "channel_mean", "zero", "blur"] = "mean"
     output: Literal["logits", "probabilities"] = "logits"
     same_game: bool = False
@@ -75,9 +77,10 @@ QUICK = Settings(
     grid=8,
     permutations=400,
     samples=20,
+    trainings=2,
     same_game=True,
 )
-DEMO = dataclasses.replace(QUICK, permutations=200, samples=8)
+DEMO = dataclasses.replace(QUICK, permutations=60, samples=8)
 PAPER = Settings()
 
 
@@ -87,13 +90,14 @@ def plan(settings: Settings, choice: Choice) -> Plan:
     tasks: list[Task] = []
     skips: list[dict[str, Any]] = []
     for panel in chosen_panels(settings, choice):
-        trained = training_task(panel, choice)
+        trained = training_tasks(panel, choice)
         anchor = playing_tasks(panel, trained, settings, choice, "anchor")
-        tasks += [trained, *anchor]
+        tasks += [*trained, *anchor]
         for name in methods:
             reason = unable(name, panel)
             if reason:
-                skips.append({**anchored.factors(panel), **NO_SAMPLE, "method": name, "message": reason})
+                about = {**anchored.factors(panel), **NO_SAMPLE, "model_seed": panel["training"]}
+                skips.append({**about, "method": name, "message": reason})
             else:
                 tasks += judging_tasks(name, panel, trained, anchor, settings, choice)
     unique = {task.key: task for task in tasks}
@@ -101,13 +105,18 @@ def plan(settings: Settings, choice: Choice) -> Plan:
 
 
 NO_SAMPLE = {
-    **{"part": "scores", "suite": "bias", "model_seed": 0, "metric": "", "sample": -1, "value": None},
+    **{"part": "scores", "suite": "bias", "metric": "", "sample": -1, "value": None},
     **{"status": "skipped", "end": "", "fraction": None},
 }
 
 
 def chosen_panels(settings: Settings, choice: Choice) -> Iterator[dict[str, Any]]:
-    """Every dataset, network and kind of player that was not left out, as plain values a task can be given."""
+    """Every dataset, network, kind of player and training that was not left out, as plain values a task can be given.
+
+    A panel knows how many trainings its network has (`trainings`) and which of them it is about (`training`).
+    """
+    if settings.trainings < 1:
+        raise UsageError(f"`trainings` must be at least 1, got {settings.trainings}")
     names.check_factors(choice.only, ("dataset", "model", "player", "end", "fraction"))
     here = sources.found(choice.data)
     for name in names.kept(list(dict.fromkeys([*settings.datasets, *here])), choice.only, "dataset"):
@@ -117,24 +126,32 @@ def chosen_panels(settings: Settings, choice: Choice) -> Iterator[dict[str, Any]
         about = sources.spec(name, here.get(name), seed=seeds.derive(choice.seed, "data"), side=settings.side)
         for net, player in itertools.product([n for n in nets if n in asked], settings.players):
             if player in choice.only.get("player", settings.players) and not (player == "units" and not layer(net)):
-                yield {"source": about, "net": net, "player": player}
+                count = 1 if net in about["weights"] else settings.trainings
+                panel = {"source": about, "net": net, "player": player, "trainings": count}
+                yield from ({**panel, "training": number} for number in range(count))
 
 
 def layer(net: str) -> str | None:
     return names.find(net, MODELS, argument="models").layer
 
 
+def training_tasks(panel: dict[str, Any], choice: Choice) -> list[Task]:
+    """All trainings of the panel's network: what is explained are inputs that all of them get right."""
+    return [training_task({**panel, "training": number}, choice) for number in range(panel["trainings"])]
+
+
 def training_task(panel: dict[str, Any], choice: Choice) -> Task:
     entry = sources.played(panel["source"]["name"])
     recipe = dataclasses.asdict(dataclasses.replace(entry.recipe, gate=entry.gate))
+    about = {name: panel[name] for name in ("source", "net", "training")}  # the same for all players and any number
     arguments = {
-        "panel": {**panel, "player": "input"},
+        "panel": {**about, "player": "input"},
         "recipe": recipe,
-        "seed": seeds.derive(choice.seed, "training"),
+        "seed": seeds.derive(choice.seed, "training", panel["training"]),
         "device": choice.device,
     }
-    name = f"train {panel['source']['name']}, {panel['net']}"
-    return make_task(anchored.train_network, arguments, name=name, version=1)
+    name = f"train {panel['source']['name']}, {panel['net']}{anchored.numbered(panel)}"
+    return make_task(anchored.train_network, arguments, name=name, version=2)
 
 
 def the_game(settings: Settings) -> dict[str, Any]:
@@ -143,8 +160,10 @@ def the_game(settings: Settings) -> dict[str, Any]:
     return {name: getattr(settings, name) for name in fields}
 
 
-def playing_tasks(panel: dict[str, Any], trained: Task, settings: Settings, choice: Choice, role: str) -> list[Task]:
-    """Shapley values of all explained inputs, a few at a time."""
+def playing_tasks(
+    panel: dict[str, Any], trained: list[Task], settings: Settings, choice: Choice, role: str
+) -> list[Task]:
+    """Shapley values of all explained inputs, a few at a time; every training has permutations of its own."""
     tasks = []
     for first in range(0, settings.samples, AT_ONCE):
         last = min(first + AT_ONCE, settings.samples)
@@ -153,16 +172,16 @@ def playing_tasks(panel: dict[str, Any], trained: Task, settings: Settings, choi
             "game": the_game(settings),
             "first": first,
             "last": last,
-            "seed": seeds.derive(choice.seed, role),
+            "seed": seeds.derive(choice.seed, role, panel["training"]),
             "device": choice.device,
         }
         name = f"play {anchored.title(panel)}, inputs {first} to {last - 1}"
-        tasks.append(make_task(anchored.play, arguments, [trained], name=name, version=1))
+        tasks.append(make_task(anchored.play, arguments, trained, name=name, version=2))
     return tasks
 
 
 def judging_tasks(
-    name: str, panel: dict[str, Any], trained: Task, anchor: list[Task], settings: Settings, choice: Choice
+    name: str, panel: dict[str, Any], trained: list[Task], anchor: list[Task], settings: Settings, choice: Choice
 ) -> list[Task]:
     """Tasks that make what a method says of the players, and one that judges it."""
     judged = {
@@ -187,11 +206,11 @@ def judging_tasks(
             "code": plugins.fingerprint(plugins.load(name, argument="methods")) if own else "",
             "channels": settings.channels if settings.one_colour == "all" or name in anchored.GRADIENTS else "sum",
             "samples": settings.samples,
-            "seed": seeds.derive(choice.seed, "method"),
+            "seed": seeds.derive(choice.seed, "method", panel["training"]),
             "device": choice.device,
         }
-        made = [make_task(anchored.attribute, asked, [trained], name=f"explain: {what}", version=2)]
-    return [*made, make_task(anchored.judge, judged, [*anchor, *made], name=f"judge: {what}", version=1)]
+        made = [make_task(anchored.attribute, asked, trained, name=f"explain: {what}", version=3)]
+    return [*made, make_task(anchored.judge, judged, [*anchor, *made], name=f"judge: {what}", version=2)]
 
 
 def unable(name: str, panel: dict[str, Any]) -> str:

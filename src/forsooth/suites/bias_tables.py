@@ -8,22 +8,26 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import torch
-from scipy.stats import spearmanr
 
 from forsooth import papers
+from forsooth.counted import counted
 from forsooth.engine import make_task
 from forsooth.records import Artefact, Cell, Choice, Plan, Task, UsageError
 from forsooth.scores import bias as scores
+from forsooth.scores.bias import M_BIAS, M_BIAS_SPLIT
 from forsooth.settings import changed
 from forsooth.store import Store
 from forsooth.suites import anchors, bias, sources
+from forsooth.suites.bias_words import verdict
+from forsooth.suites.verdicts import crossed, mean_of
 
 Perform = Callable[[Plan], Store]
 CIFAR = {3: "lenet", 4: "resnet20", 5: "resnet32", 6: "resnet44", 7: "resnet56"}
 VOC = {8: "resnet50", 9: "resnet101", 10: "alexnet", 11: "vgg16", 12: "vgg19"}
 JUDGED = (*bias.PUBLISHED, "lrp", "deep_lift", "random", "constant")
 KEY = ["end", "fraction", "method"]
-UNSAID = ("grad_cam", "lime_superpixels")  # what they did here cannot be known from the paper
+LIKE = ["player", "end", "fraction"]  # whose values can be compared: |S| and the number of players decide their size
+AT_LEAST_0 = (0.0, np.inf)
 
 
 def settings_of(number: int) -> bias.Settings:
@@ -49,9 +53,15 @@ def pixel_bias(
     rows, noise = scored(bias.plan(settings, narrowed), perform)
     # a patch and a unit are players of other games; of those on units only Grad-CAM is in the table
     ours = means(rows[rows["player"].eq("input") | rows["method"].eq("grad_cam")])
-    published = papers.table(f"bias_table_{number}").rename(columns={"value": "published"})
-    table = rescaled(ours.merge(published[[*KEY, "published"]], on=KEY, how="left"), settings)
+    table = rescaled(ours.merge(published(number), on=KEY, how="left"), settings)
     return rounded(table), verdict(table, f"Table {number}", settings, rows["sample"].nunique(), noise)
+
+
+def published(number: int) -> pd.DataFrame:
+    """The printed numbers of Table `number`; where it has printing errors, `corrected` beside."""
+    name = f"bias_table_{number}"
+    table = papers.table(name).rename(columns={"value": "published"})[[*KEY, "published"]]
+    return table if papers.errata(name).empty else table.assign(corrected=papers.corrected(name)["value"])
 
 
 def rescaled(table: pd.DataFrame, settings: bias.Settings) -> pd.DataFrame:
@@ -61,12 +71,17 @@ def rescaled(table: pd.DataFrame, settings: bias.Settings) -> pd.DataFrame:
     units of its layer, of which there are as many there as here.
     """
     more = settings.side / settings.grid if settings.grid else 1.0
-    return table.assign(expected=table["published"] * np.where(table["method"].eq("grad_cam"), 1.0, more))
+    times = np.where(table["method"].eq("grad_cam"), 1.0, more)
+    return table.assign(expected=table["published"] * times)
 
 
 def scored(plan: Plan, perform: Perform) -> tuple[pd.DataFrame, float]:
     """The score rows of a plan, and the median share of noise in the anchors on the input."""
-    store = perform(plan)
+    return rows_of(plan, perform(plan))
+
+
+def rows_of(plan: Plan, store: Store) -> tuple[pd.DataFrame, float]:
+    """The same from a store in which the plan was performed."""
     judged = [task for task in plan.tasks if task.name.startswith("judge")]
     rows = pd.DataFrame([row for task in judged for row in store.read(task.key).rows])
     gated = rows[rows["status"].eq("below gate")]
@@ -76,78 +91,37 @@ def scored(plan: Plan, perform: Perform) -> tuple[pd.DataFrame, float]:
 
 
 def means(rows: pd.DataFrame) -> pd.DataFrame:
-    """Mean over samples of M_bias with a 95 % interval, its sampling error, and the mean with the split norm."""
-    rows = rows[rows["status"].eq("ok")]
-    plain, split = (rows[rows["metric"].eq(name)].groupby(KEY, sort=False) for name in ("m_bias", "m_bias_split"))
-    mean, half = plain["value"].mean(), 1.96 * plain["value"].sem()
-    error = plain["error"].mean()  # all inputs walk the same orders, so their errors do not average out
-    columns = {"ours": mean, "low": mean - half, "high": mean + half, "sampling_error": error}
-    return pd.DataFrame({**columns, "split": split["value"].mean(), "inputs": plain.size()}).reset_index()
+    """Mean of M_bias over samples and trainings with a 95 % interval, its sampling error, the mean with the split norm.
+
+    A map that says nothing counts as the worst value (`counted`): `failed` is the share of such maps, and `scored` the
+    mean without them, which a paper that leaves them out would print.
+    """
+    rows = rows.assign(model_seed=rows.get("model_seed", 0))
+    plain = counted(rows[rows["metric"].eq("m_bias")], M_BIAS, within=LIKE)
+    split = counted(rows[rows["metric"].eq("m_bias_split")], M_BIAS_SPLIT, within=LIKE)
+    by_key = split.groupby(KEY, sort=False)["value"].mean()
+    lines = [
+        {**dict(zip(KEY, key, strict=True)), **line_of(own), "split": by_key.get(key, np.nan), "inputs": len(own)}
+        for key, own in plain.groupby(KEY, sort=False)
+    ]
+    return pd.DataFrame(lines)
+
+
+def line_of(rows: pd.DataFrame) -> dict[str, float]:
+    """The numbers of one method, end and fraction from the counted rows of its maps."""
+    by_input = rows.groupby("sample")["value"].mean()
+    by_training = rows.groupby("model_seed")["value"].mean()
+    one = len(by_training) < 2
+    interval = mean_of(by_input, bounds=AT_LEAST_0) if one else crossed(by_input, by_training, bounds=AT_LEAST_0)
+    error = rows["error"].mean()  # all inputs walk the same orders, so their errors do not average out
+    scored = rows.loc[~rows["failed"], "value"].mean()
+    found = {"ours": interval.mean, "low": interval.low, "high": interval.high, "sampling_error": error}
+    return {**found, "scored": scored, "failed": rows["failed"].mean()}
 
 
 def rounded(table: pd.DataFrame) -> pd.DataFrame:
-    names = ("ours", "low", "high", "sampling_error", "split", "published", "expected", "exact")
-    return table.round({name: 5 for name in names})
-
-
-def orders(table: pd.DataFrame) -> pd.DataFrame:
-    """Spearman's ρ between our order of methods and the published one, for every end and fraction."""
-    both = table.dropna(subset=["expected"])
-    lines = []
-    for (end, fraction), group in both.groupby(["end", "fraction"], sort=False):
-        rho = spearmanr(group["ours"], group["expected"]).statistic if len(group) > 2 else np.nan
-        lines.append({"end": end, "fraction": fraction, "rho": rho})
-    return pd.DataFrame(lines, columns=["end", "fraction", "rho"])
-
-
-def verdict(table: pd.DataFrame, title: str, settings: bias.Settings, inputs: int, noise: float) -> str:
-    """What came out, in words."""
-    if table["expected"].isna().all():
-        return f"{title}, {settings.models[0]}: none of these methods is in the published table.\n"
-    both, rho = table.dropna(subset=["expected"]), orders(table)
-    order = rho["rho"].median()
-    holds = "holds" if order >= 0.7 else "holds in part" if order >= 0.4 else "does not hold"
-    lines = [
-        f"{title}, {settings.models[0]}: the published order of methods in a row {holds}. Spearman's ρ between the two "
-        f"orders has median {order:.2f} over the ten rows. {_sizes(both)}",
-        "ρ by row: " + ", ".join(f"{r.end}-{r.fraction:.0%} {r.rho:.2f}" for r in rho.itertuples()) + ".",
-    ]
-    sure = both[~both["method"].isin(UNSAID)]
-    if len(sure) and len(sure) < len(both):
-        lines.append(
-            f"Without {' and '.join(UNSAID)}, whose layer and whose superpixels the paper does not give: median ρ "
-            f"{orders(sure)['rho'].median():.2f}. {_sizes(sure)}"
-        )
-    off = (both["ours"] / both["expected"]).groupby(both["method"]).median()
-    lines.append("Ours over published, median by method: " + ", ".join(f"{m} {v:.2f}" for m, v in off.items()) + ".")
-    if settings.grid:
-        lines.append(
-            f"The published players are {settings.side**2:,} pixels, ours {settings.grid**2} patches. M_bias has the "
-            f"size 1 / √N, so all published numbers but Grad-CAM's, which is judged on the units of its layer, were "
-            f"multiplied by {settings.side / settings.grid:g} before they were compared (column expected)."
-        )
-    lines.append(
-        f"{inputs} inputs, {settings.permutations} permutations, baseline {settings.baseline}, {settings.output}, "
-        "colours "
-        f"of gradients by {settings.channels}; noise is {noise:.1%} of the squared norm of the Shapley values "
-        "(median), and "
-        f"with the norm freed of it M_bias moves by {(both['split'] / both['ours'] - 1).abs().median():.1%} (median)."
-    )
-    ends = table[table["method"].isin([bias.END, "constant", "random"])].groupby("method")["ours"].mean()
-    told = ", ".join(f"{name} {value:.4f}" for name, value in ends.items())
-    lines.append(f"Ends of the scale, mean over the ten rows: {told or 'not asked'}.")
-    return "\n".join(lines) + "\n"
-
-
-def _sizes(both: pd.DataFrame) -> str:
-    """How near the numbers themselves are, over all rows and methods."""
-    ratio = both["ours"] / both["expected"]
-    over_all = spearmanr(both["ours"], both["expected"]).statistic if len(both) > 2 else np.nan
-    return (
-        f"Over all rows and methods ρ is {over_all:.2f}; {ratio.between(0.5, 2).mean():.0%} of the numbers lie within "
-        "a "
-        f"factor of 2, half of them within {np.exp(np.log(ratio).abs().median()) - 1:.0%}."
-    )
+    names = ("ours", "low", "high", "sampling_error", "scored", "split", "published", "corrected", "expected")
+    return table.round({**{name: 5 for name in names}, "failed": 3})
 
 
 def tables_here(choice: Choice) -> list[str]:
@@ -168,7 +142,7 @@ def table_13(choice: Choice, perform: Perform, changes: Mapping[str, Any]) -> tu
         narrowed = dataclasses.replace(choice, only={"dataset": (name,)})
         settings = dataclasses.replace(sampled, datasets=tuple({*sampled.datasets, name}))
         panel = next(iter(bias.chosen_panels(settings, narrowed)))
-        trained = bias.training_task(panel, narrowed)
+        trained = bias.training_tasks(panel, narrowed)
         anchor = bias.playing_tasks(panel, trained, sampled, narrowed, "anchor")
         exact = bias.playing_tasks(panel, trained, sure, narrowed, "anchor")
         deep = bias.judging_tasks("deep_shap", panel, trained, anchor, sampled, narrowed)[0]
@@ -176,7 +150,7 @@ def table_13(choice: Choice, perform: Perform, changes: Mapping[str, Any]) -> tu
         compared[name] = make_task(
             rivals, {"parts": len(anchor)}, needs, name=f"compare the two metrics, {name}", version=1
         )
-        tasks += [trained, *needs, compared[name]]
+        tasks += [*trained, *needs, compared[name]]
     store = perform(Plan(tasks=tuple({task.key: task for task in tasks}.values())))
     rows = pd.DataFrame([{"dataset": name, **row} for name, t in compared.items() for row in store.read(t.key).rows])
     published = papers.table("bias_table_13").pivot(index="fraction", columns="metric", values="value")

@@ -30,16 +30,30 @@ def evenly(strata: Tensor, count: int | None, *, seed: int, role: str) -> Tensor
         raise UsageError(f"`strata` must be one number for each row, got shape {tuple(strata.shape)}")
     if count is not None and count < 0:
         raise UsageError(f"`count` must be at least 0 or None, got {count}")
-    draw = seeds.generator(seed, "choose", role)
-    order = torch.randperm(len(strata), generator=draw)
-    names, stratum = strata.cpu().unique(return_inverse=True)
-    stratum = stratum[order]
-    turn = torch.empty(len(order), dtype=torch.int64)  # how many of its stratum come before a row
-    for name in range(len(names)):
-        own = stratum == name
-        turn[own] = torch.arange(int(own.sum()))
-    within = torch.rand(len(order), generator=draw, dtype=torch.float64)  # who comes first in a turn is drawn, too
-    return order[(turn + within).argsort()][:count]
+    return seeds.in_turns(strata, seeds.generator(seed, "choose", role))[:count]
+
+
+def crossed(one: Tensor, two: Tensor, count: int | None, *, seed: int, role: str) -> Tensor:
+    """Rows drawn at random, as many of every class of two labels as there are: of each label by itself, within one.
+
+    one, two  (n,) int, the two labels of every row, such as a scene and the object in it
+    returns   (k,) int64, in an order whose beginning is as even as the whole
+
+    Pairs of classes may be more than rows are wanted; what must be even are the classes. So each row in turn is of the
+    pair whose classes were taken the least so far. Pairs that are not there, or run out, may spoil it.
+    """
+    order = torch.randperm(len(one), generator=seeds.generator(seed, "choose", role))
+    labels = [label.cpu()[order].unique(return_inverse=True)[1] for label in (one, two)]
+    taken = [torch.zeros(int(label.max()) + 1 if len(label) else 0) for label in labels]
+    free = torch.zeros(len(order))  # infinite once a row is taken
+    rows = []
+    for _ in range(len(order) if count is None else min(count, len(order))):
+        least = int((taken[0][labels[0]] + taken[1][labels[1]] + free).argmin())
+        free[least] = torch.inf
+        for number, label in zip(taken, labels, strict=True):
+            number[label[least]] += 1
+        rows.append(least)
+    return order[torch.tensor(rows, dtype=torch.int64)]
 
 
 def classes_of(

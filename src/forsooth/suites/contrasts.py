@@ -10,13 +10,13 @@ from torch import Tensor
 
 from forsooth.models import MODELS
 from forsooth.names import find
-from forsooth.records import Cell
+from forsooth.records import BROKEN, SCORED, Cell
 from forsooth.scores import METRICS
 from forsooth.scores.contrast import g_c, iir, random_masks, reduced
 from forsooth.seeds import derive, generator
 from forsooth.suites import explain, relative, worlds
 
-BACKGROUND = 100  # test images that stand for the background, or are fitted on
+BACKGROUND = 100  # training images that stand for the background, and are fitted on
 Values = Mapping[str, Any]
 Rows = list[dict[str, Any]]
 
@@ -27,7 +27,7 @@ class Side:
 
     saliency  (n, h, w) in [0, 1], nan where there is none
     right     (n,) bool, X_corr
-    status    (n,) "ok", or why there is no saliency
+    status    (n,) "ok", that the method's promise is broken, or why there is no saliency
     """
 
     name: str
@@ -43,6 +43,7 @@ class Asker:
 
     ask   method, version, code, samples, fine, robust, placings, trials, percentile, lowest, zero, seed, device
     nets  name -> trained network
+    gaps  network and images -> (n,) how far the maps are from the sum that the method promises
     """
 
     ask: Values
@@ -51,23 +52,26 @@ class Asker:
     nets: Mapping[str, Cell]
     failed: list[str] = field(default_factory=list)
     first_map: dict[str, Tensor] = field(default_factory=dict)
+    gaps: dict[str, Tensor] = field(default_factory=dict)
 
-    def side(self, net: str, x: Tensor, label: Tensor, *, which: str, mask: Tensor) -> Side:
-        """Saliency of the predicted class. Each network and set has draws of its own."""
+    def side(self, net: str, x: Tensor, label: Tensor, *, which: str, mask: Tensor, rows: Tensor) -> Side:
+        """Saliency of the predicted class. Each network, set and image, by its row (n,), has draws of its own."""
         cell, device = self.nets[net], self.ask["device"]
         model, x = relative.wrapped(cell, device=device), x.to(device)
         target = relative.predicted(model, x)
         right = target.cpu() == label
         layer = find(cell.facts["arch"], MODELS, argument="models").layer
+        behind = worlds.background(self.world, self.sizes, cell.facts["net"], count=BACKGROUND).x.to(device)
         question = explain.Question(
             model=model,
             x=x,
             target=target,
-            background=x[:BACKGROUND],
-            fit=x[:BACKGROUND],
+            background=behind,
+            fit=behind,
             truth=mask.to(device),
             layer=None if layer is None else f"1.{layer}",
             seed=derive(self.ask["seed"], net, which),
+            samples=rows,
         )
         made = explain.attribute(self.ask["method"], question)
         maps = made.tensors.get("maps")
@@ -77,7 +81,13 @@ class Asker:
             return Side(net, nothing, right, (made.facts["status"],) * len(x), made.facts["message"])
         self.first_map.setdefault(f"{net} {which}", maps[:1])
         saliency = reduced(maps, percentile=self.ask["percentile"], lowest=self.ask["lowest"])
-        return Side(net, saliency, right, tuple(_state(one, said) for one, said in zip(maps, saliency, strict=True)))
+        states = [_state(one, said) for one, said in zip(maps, saliency, strict=True)]
+        gap = explain.gaps(made)
+        if gap is not None:
+            self.gaps[f"{net} {which}"] = gap
+            plain = ({"status": state, "message": ""} for state in states)
+            states = [explain.broken(row, own)["status"] for row, own in zip(plain, gap.tolist(), strict=True)]
+        return Side(net, saliency, right, tuple(states))
 
 
 def _state(one: Tensor, saliency: Tensor) -> str:
@@ -98,9 +108,26 @@ def explain_network(*cells: Cell, world: Values, sizes: Values, ask: dict[str, A
     rows = coarse(asker, shared)
     rows += independent(asker, patches, shared)
     rows += fine(asker, shared)
+    rows += gap_rows(asker, shared)
     tensors, pictures = _pictures(asker, about)
-    facts: dict[str, Any] = {"pictures": pictures} if pictures else {}
-    return Cell(rows=tuple(rows), tensors=tensors, facts={**facts, "failed": True} if asker.failed else facts)
+    facts: dict[str, Any] = {"drawn": drawn(asker)}
+    if pictures:
+        facts["pictures"] = pictures
+    if asker.failed:
+        facts["failed"] = True
+    return Cell(rows=tuple(rows), tensors=tensors, facts=facts)
+
+
+def drawn(asker: Asker) -> Rows:
+    """Who took part in each role, by the class of the scene and of the object, for the run to keep."""
+    where = {"placing": "as_built", "set": "X_os"}
+    seen = worlds.images(asker.world, asker.sizes, None, count=asker.ask["samples"])
+    found = worlds.drawn(asker.world, seen, role="explained", where=where)
+    for name, cell in asker.nets.items():
+        if cell.facts["net"]["k"] is None:
+            behind = worlds.background(asker.world, asker.sizes, cell.facts["net"], count=BACKGROUND)
+            found += worlds.drawn(asker.world, behind, role="background", where={**where, "set": name})
+    return found
 
 
 def coarse(asker: Asker, shared: Values) -> Rows:
@@ -117,10 +144,16 @@ def coarse(asker: Asker, shared: Values) -> Rows:
         if lost["idr"]:
             continue  # f_s is one of both pairs
         sides = {}
-        scenes = asker.side("f_s", seen.os, seen.scene, which=f"os {placing}", mask=seen.mask)
+        scenes = asker.side("f_s", seen.os, seen.scene, which=f"os {placing}", mask=seen.mask, rows=seen.rows)
         if not lost["mcs"]:
-            sides["mcs"] = (asker.side("f_o", seen.os, seen.kind, which=f"os {placing}", mask=seen.mask), scenes)
-        sides["idr"] = (scenes, asker.side("f_s", seen.s, seen.scene, which=f"s {placing}", mask=seen.mask))
+            sides["mcs"] = (
+                asker.side("f_o", seen.os, seen.kind, which=f"os {placing}", mask=seen.mask, rows=seen.rows),
+                scenes,
+            )
+        sides["idr"] = (
+            scenes,
+            asker.side("f_s", seen.s, seen.scene, which=f"s {placing}", mask=seen.mask, rows=seen.rows),
+        )
         draw = generator(asker.ask["seed"], "random mask", placing)
         masks = {"object": seen.mask, "random": random_masks(seen.mask, generator=draw)}
         for kind, mask in masks.items():
@@ -142,8 +175,8 @@ def independent(asker: Asker, patches: Cell | None, shared: Values) -> Rows:
     seen = worlds.images(asker.world, asker.sizes, 1.0, count=len(patches.tensors["x"]))
     x, scene, mask = seen.s[:count], seen.scene[:count], seen.mask[:count]
     found = patches.tensors["found"][:count].bool()
-    before = asker.side("f_0", x, scene, which="s", mask=mask)
-    after = asker.side("f_0", patches.tensors["x"][:count], scene, which="s + patch", mask=mask)
+    before = asker.side("f_0", x, scene, which="s", mask=mask, rows=seen.rows[:count])
+    after = asker.side("f_0", patches.tensors["x"][:count], scene, which="s + patch", mask=mask, rows=seen.rows[:count])
     kept = Side(after.name, after.saliency, found, after.status, after.message)  # X_corr is of x alone
     rows = compared("iir", (kept, before), mask, seen.rows[:count], here, zero=asker.ask["zero"])
     return rows + grouped(rows, asker.ask["trials"])
@@ -156,7 +189,9 @@ def fine(asker: Asker, shared: Values) -> Rows:
         return []
     seen = worlds.images(asker.world, asker.sizes, 1.0, count=asker.ask["fine"], first_only=True)
     here = {**shared, "placing": "as_built", "part": "fine", "mask": "object"}
-    sides = {k: asker.side(name, seen.os, seen.scene, which="os", mask=seen.mask) for k, name in ks.items()}
+    sides = {
+        k: asker.side(name, seen.os, seen.scene, which="os", mask=seen.mask, rows=seen.rows) for k, name in ks.items()
+    }
     rows: Rows = []
     for k, side in sides.items():
         rows += compared("mcs", (side, sides[1.0]), seen.mask, seen.rows, {**here, "k": k})
@@ -187,9 +222,11 @@ def compared(
     rows = []
     for place, sample in enumerate(samples.tolist()):
         wrong = [side.name for side in sides if not bool(side.right[place])]
-        state = next((side.status[place] for side in sides if side.status[place] != "ok"), "ok")
+        state = worst_state([side.status[place] for side in sides])
         told = {"status": state, "message": next((side.message for side in sides if side.message), "")}
-        if state == "ok" and values[place] != values[place]:
+        if state == BROKEN:
+            told["message"] = "a map misses the sum that its method promises"
+        if state in SCORED and values[place] != values[place]:
             told = {"status": "undefined", "message": "nothing of the map is positive there before and after"}
         if wrong:
             what = "no patch was found, or wrong class" if metric == "iir" else "wrong class"
@@ -197,6 +234,22 @@ def compared(
         row = {**shared, **told, "metric": metric, "comparison": f"{one.name}/{two.name}", "sample": sample}
         row |= {"value": values[place], "first": first[place], "second": second[place]}
         rows.append({**row, "right_first": int(one.right[place]), "right_second": int(two.right[place])})
+    return rows
+
+
+def worst_state(states: Sequence[str]) -> str:
+    """The first state that leaves no score; else that of a broken promise, if any."""
+    lost = [state for state in states if state not in SCORED]
+    return next(iter(lost), BROKEN if BROKEN in states else "ok")
+
+
+def gap_rows(asker: Asker, shared: Values) -> Rows:
+    """A row per image and network of how far a method is from the sum that it promises."""
+    here = {**shared, "placing": "as_built", "k": None, "part": "promises", "mask": "object"}
+    rows: Rows = []
+    for which, gap in asker.gaps.items():
+        found = explain.with_gaps([], gap, range(len(gap)), comparison=which)
+        rows += [{**here, **row} for row in found]
     return rows
 
 
@@ -218,9 +271,11 @@ def grouped(rows: Rows, trials: int) -> Rows:
                 nothing = {"value": float("nan"), "status": "no sample", "message": "no image in X_corr"}
                 found.append({**told, **nothing})
                 continue
-            values = [row["value"] if row["status"] == "ok" else worst for row in members]
-            if all(row["status"] != "ok" for row in members):
-                told |= {"status": members[0]["status"], "message": members[0]["message"]}
+            values = [row["value"] if row["status"] in SCORED else worst for row in members]
+            first_broken = [row for row in members if row["status"] == BROKEN][:1]
+            lost = members[:1] if all(row["status"] not in SCORED for row in members) else first_broken
+            for row in lost:
+                told |= {"status": row["status"], "message": row["message"]}
             found.append({**told, "value": sum(values) / len(values)})
     return found
 

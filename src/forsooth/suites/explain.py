@@ -1,7 +1,7 @@
 """What every suite does with a method: ask it for maps, note what went wrong, score what came."""
 
 import inspect
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -11,7 +11,8 @@ from torch import Tensor, nn
 
 from forsooth import chunks, plugins, seeds
 from forsooth.attributions import METHODS
-from forsooth.records import Cell, Method, Metric
+from forsooth.records import BROKEN, TOLERANCE, Cell, Method, Metric, UsageError
+from forsooth.scores.promises import completeness_gap
 
 VALUES_AT_ONCE = 2**20  # input values handed to a method at once: 256 images of 64×64
 
@@ -21,7 +22,8 @@ class Question:
     """What a method is asked: the model, the inputs and all that a method may declare to need.
 
     x (n, *shape), target (n,), background (k, *shape), fit (m, *shape), truth (n, *map); layer a dotted name
-    game    keywords for methods that take them: the baseline (*shape) and the players of a game, to ask all alike
+    game     keywords for methods that take them: the baseline (*shape) and the players of a game, to ask all alike
+    samples  (n,) the inputs' numbers, by which each has draws of its own; None: 0 … n - 1
     """
 
     model: nn.Module
@@ -32,14 +34,19 @@ class Question:
     truth: Tensor
     layer: str | None
     seed: int
-    game: Mapping[str, Tensor] = field(default_factory=dict)
+    game: Mapping[str, Any] = field(default_factory=dict)
+    samples: Tensor | None = None
 
 
-def attribute(name: str, question: Question) -> Cell:
-    """The maps of one method, or why there are none. The run goes on whatever a method does."""
-    method = alike(plugins.method(name, METHODS), question.game)
+def attribute(asked: str | Method, question: Question) -> Cell:
+    """The maps of one method, or why there are none. The run goes on whatever a method does.
+
+    asked  a name of the catalogue, `package.module:name`, or a record: one of the catalogue with other settings
+    """
+    record = asked if isinstance(asked, Method) else plugins.method(asked, METHODS)
+    method = alike(record, question.game)
     try:
-        with lent_randomness(seeds.derive(question.seed, name)):
+        with lent_randomness(seeds.derive(question.seed, method.name)):
             maps = _maps(method, question)
     except (
         Exception,
@@ -50,7 +57,8 @@ def attribute(name: str, question: Question) -> Cell:
         return Cell(facts={"failed": True, "status": "wrong shape", "message": misshapen(maps, question.x)})
     tensors = {"maps": maps.detach().float().cpu()}
     if method.promise:
-        tensors["promised"] = _promised(method, question).cpu()
+        given = {"background": question.background}
+        tensors["promised"] = promised(method, question.model, question.x, question.target, **given).cpu()
     return Cell(tensors=tensors, facts={"status": "ok", "message": ""})
 
 
@@ -62,34 +70,92 @@ def misshapen(maps: Any, x: Tensor) -> str:
     return f"the map must be a torch tensor with the shape of x {shape}, got {type(maps).__name__}"
 
 
-def alike(method: Method, game: Mapping[str, Tensor]) -> Method:
+def alike(method: Method, game: Mapping[str, Any]) -> Method:
     """The method, given those keywords of a game that it takes and that its settings leave open."""
     takes = set(inspect.signature(method.function).parameters) - set(method.settings)
     return replace(method, settings={**method.settings, **{name: game[name] for name in game if name in takes}})
 
 
 def _maps(method: Method, question: Question) -> Tensor:
-    """Maps in slices that fit the memory. Every slice gets the same draws, so slicing changes no number."""
+    """Maps in slices that fit the memory. What is drawn goes by the method and by the input, never by the slice."""
     given = {"background": question.background, "fit": question.fit, "layer": question.layer}
 
-    def ask(x: Tensor, target: Tensor, truth: Tensor) -> Tensor:
-        drawn = seeds.generator(question.seed, method.name)
-        return method(question.model, x, target, **given, truth=truth, generator=drawn)
+    def ask(x: Tensor, target: Tensor, truth: Tensor, numbers: Tensor) -> Tensor:
+        drawn = draws(question.seed, method.name, numbers)
+        return method(question.model, x, target, **given, truth=truth, **drawn)
 
-    # A null draws for each image anew, so it sees all images at once; so does a user's method, which may fit on them.
+    numbers = torch.arange(len(question.x)) if question.samples is None else question.samples
+    # A user's method or null sees all images at once, since it may fit on them or draw for all of them in turn.
     whole = method.null or ":" in method.name or "fit" in method.needs
     size = len(question.x) if whole else max(1, VALUES_AT_ONCE // question.x[0].numel())
-    return chunks.over(ask, question.x, question.target, question.truth, size=max(1, size))
+    return chunks.over(ask, question.x, question.target, question.truth, numbers, size=max(1, size))
+
+
+def draws(seed: int, name: str, samples: Tensor) -> dict[str, Any]:
+    """What a method draws from: a generator for what inputs share, and one for each input by its number (n,)."""
+    return {
+        "generator": seeds.generator(seed, name),
+        "generators": seeds.generators(seed, name, samples.tolist()),
+    }
 
 
 @torch.no_grad()
-def _promised(method: Method, question: Question) -> Tensor:
-    """What the map promises to sum to: f(x), less f(0) for a method that explains a difference. (n,)"""
-    rows = torch.arange(len(question.x), device=question.x.device)
-    total = question.model(question.x)[rows, question.target]
+def promised(
+    method: Method, model: Callable[[Tensor], Tensor], x: Tensor, target: Tensor, *, background: Tensor | None = None
+) -> Tensor:
+    """What the map promises to sum to: f(x), less f(baseline) for a method that explains a difference. (n,)
+
+    The baseline is the one that the method was given (*shape) or (n, *shape), see `alike`; zeros where none was. Where
+    a method conserves, what biases keep (`Method.retained`) is no part of the promise.
+    """
+    rows = torch.arange(len(x), device=x.device)
+    total = model(x)[rows, target]
     if method.promise == "complete":
-        total = total - question.model(torch.zeros_like(question.x[:1]))[0, question.target]
+        given = method.settings.get("baseline")
+        absent = given.to(x) if isinstance(given, Tensor) else torch.zeros_like(x[0])
+        own = absent.ndim == x.ndim
+        empty = model(absent if own else absent[None])
+        total = total - empty[rows if own else 0, target]
+    elif method.promise == "complete to background":
+        if background is None:
+            raise UsageError(f"`background` must be given to check what `{method.name}` promises, got none")
+        total = total - model(background.to(x))[:, target].mean(0)
+    elif method.retained is not None:
+        total = total - method.retained(model, x, target, **method.settings).to(total)
     return total
+
+
+def gaps(made: Cell) -> Tensor | None:
+    """How far each map of `attribute` is from the sum that its method promises, (n,); None without a promise."""
+    if "promised" not in made.tensors:
+        return None
+    return completeness_gap(made.tensors["maps"], made.tensors["promised"])
+
+
+def with_gaps(
+    rows: Sequence[Mapping[str, Any]], gap: Tensor | None, samples: Sequence[int], **more: Any
+) -> list[dict[str, Any]]:
+    """The rows, and a row `gap` for each sample of a method that promises a sum.
+
+    rows     score rows of some metrics; those of a sample whose promise is broken get that status and keep their value
+    gap      (n,) as from `gaps`
+    samples  (n,) the samples' numbers
+    more     columns that the rows of gaps have beside
+    """
+    if gap is None:
+        return [dict(row) for row in rows]
+    by_sample = dict(zip(samples, gap.tolist(), strict=True))
+    found = [broken(row, by_sample.get(row["sample"], 0.0)) for row in rows]
+    plain = {"metric": "gap", "status": "ok", "message": "", **more}
+    known = {int(sample): value for sample, value in by_sample.items() if value == value}
+    return found + [{**plain, "sample": sample, "value": value} for sample, value in known.items()]
+
+
+def broken(row: Mapping[str, Any], gap: float) -> dict[str, Any]:
+    """The row, with another status where its map has a score and misses the promised sum by more than rounding."""
+    if row["status"] != "ok" or not gap > TOLERANCE:
+        return dict(row)
+    return {**row, "status": BROKEN, "message": f"the map misses the sum that its method promises by {gap:.0%}"}
 
 
 def score(

@@ -14,7 +14,7 @@ from forsooth.models import MODELS, recipes
 from forsooth.records import Choice, Method, Metric, Plan, Suite, Task, UsageError
 from forsooth.scores import METRICS
 from forsooth.suites import planting, plots
-from forsooth.suites.planted_presets import DEMO, PAPER, QUICK, Settings
+from forsooth.suites.planted_presets import DEMO, PAPER, QUICK, RELEASED, RELEASED_MAPS, Settings
 
 ON_THE_WAY = ("5.2", "border")  # these explain the checkpoints, too
 RECIPES = {"paper": recipes.PLANTED, "quick": recipes.PLANTED_QUICK}
@@ -52,16 +52,22 @@ def plan(settings: Settings, choice: Choice) -> Plan:
         tasks += trained
         if panel.about["model_seed"] == 0 and "5.1" in panel.asks:
             tasks.append(
-                make_task(planting.show, {"plot": panel.plot, "about": panel.about}, name="example", version=1)
+                make_task(planting.show, {"plot": panel.plot, "about": panel.about}, name="example", version=2)
             )
         for experiment in panel.asks:
-            methods = choice.methods or (settings.methods if experiment == "5.1" else settings.traced)
-            found = [plugins.method(name, METHODS) for name in methods]
+            found = [plugins.method(name, METHODS) for name in choice.methods or asked_methods(settings, experiment)]
             for method, index in itertools.product(found, range(-1, len(nets))):
                 if method.null != (index == -1):
                     continue  # a null ignores the model, so it is asked once for all of them
                 tasks.append(explaining_task(method, index, experiment, panel, trained, settings, choice))
     return Plan(tasks=tuple({task.key: task for task in tasks}.values()), facts=facts(settings))
+
+
+def asked_methods(settings: Settings, experiment: str) -> list[str]:
+    """The methods of an experiment, SmoothGrad and LIME with the settings that were asked for."""
+    wanted = settings.methods if experiment == "5.1" else settings.traced
+    changed = RELEASED_MAPS if settings.maps == "released" else {}
+    return [changed.get(name, name) for name in wanted]
 
 
 def chosen_panels(settings: Settings, choice: Choice) -> Iterator[Panel]:
@@ -84,7 +90,7 @@ def places(settings: Settings, choice: Choice, asked: Sequence[str]) -> Iterator
     deeper = [name for name in settings.deeper if name in kinds]
     steps = [int(k) for k in names.kept([str(k) for k in settings.levels], choice.only, "visibility")]
     rs = [float(r) for r in names.kept([f"{r:g}" for r in settings.rs], choice.only, "r")]
-    for name, k in itertools.product(kinds, range(settings.runs)):
+    for name, k in itertools.product(kinds, range(settings.trainings)):
         asks = tuple(e for e in ("5.1", "5.2") if e in asked and (e == "5.1" or k < settings.followed))
         if asks:
             yield Place(asks, name, k)
@@ -128,7 +134,7 @@ def training_task(panel: Panel, net: str, settings: Settings, choice: Choice) ->
         "seed": seeds.derive(choice.seed, "training", panel.plot["seed"]),
         "device": choice.device,
     }
-    return make_task(planting.train_network, arguments, name=f"train {net}, {title(panel)}", version=1)
+    return make_task(planting.train_network, arguments, name=f"train {net}, {title(panel)}", version=2)
 
 
 def explaining_task(
@@ -162,7 +168,7 @@ def explaining_task(
     about = {**panel.about, "experiment": experiment, "part": part(experiment), "model": net}
     arguments = {"plot": panel.plot, "index": index, "ask": ask, "about": about}
     name = f"explain: {method.name}, {net}, {title(panel)}"
-    return make_task(planting.explain_network, arguments, trained, name=name, version=1)
+    return make_task(planting.explain_network, arguments, trained, name=name, version=2)
 
 
 def part(experiment: str, *, training: bool = False) -> str:
@@ -197,7 +203,7 @@ SUITE = Suite(
     name="planted",
     title="Planted artefacts",
     question="The model can only be right by an artefact in a known region: which methods point at that region?",
-    presets={"demo": DEMO, "quick": QUICK, "paper": PAPER},
+    presets={"demo": DEMO, "quick": QUICK, "paper": PAPER, "released": RELEASED},
     plan=plan,
     factors=("manipulation", "model"),
     metrics=chosen_metrics,

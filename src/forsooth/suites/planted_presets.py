@@ -5,7 +5,9 @@ from typing import Literal
 
 from forsooth.datasets.manipulations import NAMES
 
-PUBLISHED = ("saliency", "smooth_grad_50", "grad_cam", "lime_quickshift_200", "gradient_shap_200")
+PUBLISHED = ("saliency", "smooth_grad", "grad_cam", "lime_superpixels", "gradient_shap_200")
+# The paper prints the mean of signed gradients, and LIME as its package comes, with 1,000 masks; its code has others.
+RELEASED_MAPS = {"smooth_grad": "smooth_grad_50", "lime_superpixels": "lime_quickshift_200"}
 MORE = (
     *("gradient_x_input", "integrated_gradients", "guided_backprop", "guided_grad_cam", "deconvolution"),
     *("deep_lift", "lrp", "lrp_epsilon_1", "deep_taylor"),
@@ -21,7 +23,7 @@ class Settings:
 
     experiments  sections of the paper; "border": Attr% of the non-informative features F_N
     methods      asked in 5.1; `traced` are asked in the other experiments
-    runs         5.1: trainings of a manipulation, each with a region and a pair of classes of its own
+    trainings    5.1: trainings of a manipulation, each with a region and a pair of classes of its own
     followed     5.2: how many of them are explained at their checkpoints, too
     deeper       manipulations of 5.3, 5.4 and border
     groups       5.3 and border: regions of a manipulation
@@ -30,6 +32,8 @@ class Settings:
     kinds, pairs 5.4: kinds of pairs of classes, and how many pairs of each
     level        5.1: the level of visibility, 0 to 4, that is planted; None: the paper's own, often less than level 0
     strength     times the paper's visibility: small images need more
+    maps         settings of SmoothGrad and LIME, where the paper's text and the released code part: "printed" is the
+                 mean of signed gradients and 1,000 masks, "released" that of absolute ones and 200 masks
     variant      of the artefacts, where the paper's text and the released code part
     samples      test images with the artefact and as many without that are explained; None: all
     per_class    images of a class: so many are generated, or read at most (None: all)
@@ -49,7 +53,7 @@ class Settings:
     methods: tuple[str, ...] = (*PUBLISHED, *MORE, *NULLS)
     traced: tuple[str, ...] = (*PUBLISHED, *ENDS)
     metrics: tuple[str, ...] = ("attr", "precision_top", "recall_top")
-    runs: int = 20
+    trainings: int = 20
     followed: int = 20
     deeper: tuple[str, ...] = NAMES
     groups: int = 4
@@ -60,6 +64,7 @@ class Settings:
     level: int | None = None
     strength: float = 1.0
     variant: Literal["printed", "released"] = "printed"
+    maps: Literal["printed", "released"] = "printed"
     samples: int | None = None
     side: int = 224
     per_class: int | None = 1200
@@ -75,10 +80,11 @@ class Settings:
 
 
 PAPER = Settings()
+RELEASED = replace(PAPER, variant="released", maps="released")
 QUICK = Settings(
     models=("residual_small",),
     traced=("saliency", "grad_cam", "gradient_shap", "guided_grad_cam", *ENDS),
-    runs=2,
+    trainings=2,
     followed=1,
     deeper=("watermark", "striped_hue"),
     groups=1,
@@ -88,6 +94,7 @@ QUICK = Settings(
     pairs=1,
     level=3,
     strength=2.0,
+    maps="released",  # a fifth of the masks
     samples=10,
     side=64,
     per_class=800,
@@ -103,8 +110,8 @@ DEMO = replace(
     manipulations=("striped_hue", "striped_noise", "watermark"),
     methods=tuple("gradient_shap" if name == "gradient_shap_200" else name for name in QUICK.methods),
     traced=("saliency", "grad_cam", "guided_grad_cam", *ENDS),
-    runs=1,
+    trainings=2,
     deeper=("watermark",),
-    levels=(2, 4),
-    samples=8,
+    levels=(3, 4),
+    samples=4,
 )

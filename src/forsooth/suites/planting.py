@@ -18,10 +18,10 @@ from forsooth.models.recipes import Recipe
 from forsooth.names import find
 from forsooth.records import Cell, Dataset
 from forsooth.scores import METRICS
-from forsooth.suites import explain, plots
+from forsooth.suites import choose, explain, plots
 
 MEAN, SPREAD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)  # of ImageNet, as the paper normalises
-BACKGROUND, FIT = 200, 500  # test images that stand for the background, training images to fit on
+BACKGROUND, FIT = 200, 500  # training images that stand for the background, and that are fitted on
 AT_ONCE = 256  # images in one forward
 
 
@@ -132,8 +132,28 @@ def explain_network(
         else:
             rows += judged(made.tensors, dataset, plot, groups, ask, here)
     tensors, pictures = map_pictures(maps, groups, {**about, "method": ask["method"]}) if ask["show"] else ({}, [])
-    facts = {"pictures": pictures} if pictures else {}
-    return Cell(rows=tuple(rows), tensors=tensors, facts={**facts, "failed": True} if failed else facts)
+    facts: dict[str, Any] = {"drawn": drawn(dataset, groups, about)}
+    if pictures:
+        facts["pictures"] = pictures
+    if failed:
+        facts["failed"] = True
+    return Cell(rows=tuple(rows), tensors=tensors, facts=facts)
+
+
+def drawn(dataset: Dataset, groups: Mapping[str, Tensor], about: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Who took part in each role, by class and presence, for the run to keep; of ranked panels alone."""
+    if about["part"] != "scores":
+        return []
+    where = {name: about[name] for name in ("manipulation", "model_seed")}
+    rows = {"explained": torch.cat(list(groups.values())), **learned_from(dataset)}
+    return [line for role, own in rows.items() for line in plots.drawn(dataset, own, role=role, where=where)]
+
+
+def learned_from(dataset: Dataset) -> dict[str, Tensor]:
+    """Training images (k,) that stand for the background, and those that are fitted on: even over labels and kinds."""
+    train, seed = dataset.splits["train"], dataset.facts["seed"]
+    sizes = {"background": BACKGROUND, "fit": FIT}
+    return {role: choose.rows_of(dataset, train, size, seed=seed, role=role) for role, size in sizes.items()}
 
 
 def asked(
@@ -156,15 +176,17 @@ def question(
     assert dataset.truth is not None
     device, rows = ask["device"], torch.cat(list(groups.values()))
     x, target = dataset.x[rows].to(device), dataset.y[rows].to(device)
+    shown = {role: dataset.x[own].to(device) for role, own in learned_from(dataset).items()}
     return explain.Question(
         model=nn.Identity() if model is None else model,
         x=x,
         target=target if model is None else predicted(model, x),
-        background=dataset.x[dataset.splits["test"][:BACKGROUND]].to(device),
-        fit=dataset.x[dataset.splits["train"][:FIT]].to(device),
+        background=shown["background"],
+        fit=shown["fit"],
         truth=dataset.truth[rows].to(device),
         layer=layer,
         seed=ask["seed"],
+        samples=rows,
     )
 
 
@@ -184,10 +206,8 @@ def judged(
         metric = find(name, METRICS, argument="metrics")
         found = explain.score(flat, {"truth": region.expand(len(flat), -1, -1)}, [metric], samples)
         rows += [{**row, "er": region.double().mean().item()} for row in found]
-    if "promised" in made and shared["part"] == "scores":
-        gap = find("gap", METRICS, argument="metrics").function(maps, made["promised"]).tolist()
-        pairs = zip(samples, gap, strict=True)
-        rows += [{"metric": "gap", "sample": s, "value": v, "er": None, "status": "ok"} for s, v in pairs]
+    if shared["part"] == "scores":
+        rows = explain.with_gaps(rows, explain.gaps(Cell(tensors=made)), samples, er=None)
     presence = {int(sample): name for name, own in groups.items() for sample in own}
     return [in_part({**shared, **row, "presence": presence[row["sample"]]}) for row in rows]
 

@@ -15,8 +15,9 @@ from torch import Tensor
 from forsooth.datasets import folders, labelled
 from forsooth.datasets.leaves import LEAVES, leaves
 from forsooth.datasets.manipulations import UNIT, Manipulation, draw
-from forsooth.datasets.planted import Border, bordered, carries, non_informative, plant
+from forsooth.datasets.planted import Border, bordered, carries, kinds_of, non_informative, plant
 from forsooth.records import Dataset, UsageError
+from forsooth.suites import choose
 
 ON_F_N = "attr_non_informative"
 PRESENCES = {True: "with", False: "without"}
@@ -121,22 +122,39 @@ def pair_of(dataset: Dataset, pair: Sequence[str]) -> Dataset:
     place = keep.cumsum(0) - 1
     splits = {name: place[rows[keep[rows]]] for name, rows in dataset.splits.items()}
     y = (dataset.y[keep] == numbers[1]).long()
-    return dataclasses.replace(dataset, x=dataset.x[keep], y=y, splits=splits, facts={**dataset.facts, "pair": pair})
+    facts = {**dataset.facts, "pair": pair}
+    return dataclasses.replace(dataset, x=dataset.x[keep], y=y, splits=splits, facts=facts, strata=dataset.y[keep])
 
 
 def everyone(dataset: Dataset) -> Dataset:
     """All images, their classes numbered 0 and 1 in turn: for r = 0.5, where old labels tell nothing of the new."""
-    return dataclasses.replace(dataset, y=dataset.y % 2)
+    return dataclasses.replace(dataset, y=dataset.y % 2, strata=dataset.y)
 
 
 def chosen(dataset: Dataset, plot: Mapping[str, Any], *, samples: int | None) -> dict[str, Tensor]:
-    """presence -> test images, at most `samples`: with the artefact or without; of a border, with it or without."""
+    """presence -> test images, at most `samples`: with the artefact or without; of a border, with it or without.
+
+    They are drawn evenly over new labels and old classes.
+    """
     test = dataset.splits["test"]
     if plot["border"]:
         has = bordered(len(dataset.x), Border(**plot["border"]), seed=plot["seed"])[test]
     else:
         has = carries(dataset.y[test], [None, Manipulation(**plot["manipulation"])])
-    return {name: test[has == present][:samples] for present, name in PRESENCES.items()}
+    groups = {name: test[has == present] for present, name in PRESENCES.items()}
+    return {
+        name: choose.rows_of(dataset, rows, samples, seed=plot["seed"], role=f"explained {name}")
+        for name, rows in groups.items()
+    }
+
+
+def drawn(dataset: Dataset, rows: Tensor, *, role: str, where: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """How many of rows (k,) are of each class and have the artefact or not, for the run to keep."""
+    has = carries(dataset.y[rows], [None, Manipulation(**dataset.facts["manipulations"][1])])
+    known = dataset.facts["base_facts"]["classes"]
+    names = [f"{name}, {presence}" for presence in (PRESENCES[False], PRESENCES[True]) for name in known]
+    kinds = has.long() * len(known) + kinds_of(dataset)[rows]
+    return choose.classes_of(kinds, role=role, names=names, where=where)
 
 
 def region_of(metric: str, dataset: Dataset, plot: Mapping[str, Any]) -> Tensor:

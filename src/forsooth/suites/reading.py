@@ -16,7 +16,7 @@ from forsooth.models.recurrent import lengths_of
 from forsooth.names import find
 from forsooth.records import Cell
 from forsooth.scores import METRICS, selection
-from forsooth.suites import explain
+from forsooth.suites import choose, explain
 
 WORDS_AT_ONCE = 2**16  # words in one forward of a model on tokens
 RATES = tuple(k / 200 for k in range(2, 41))  # 1 % to 20 %, where the lines of Fig. 8 are drawn
@@ -124,8 +124,9 @@ def sizes_of(given: articles.Articles) -> str:
 
 
 def explained(given: articles.Articles, samples: int | None) -> Tensor:
-    """(k,) the test documents that are explained: they stand in random order, so the first will do."""
-    return given.dataset.splits["test"][:samples]
+    """(k,) the test documents that are explained, as many of either label; the same in all kinds of data."""
+    dataset = given.dataset
+    return choose.rows_of(dataset, dataset.splits["test"], samples, seed=dataset.facts["seed"], role="explained")
 
 
 def shown(given: articles.Articles, rows: Tensor) -> int:

@@ -19,7 +19,7 @@ from forsooth.names import find
 from forsooth.records import Cell
 from forsooth.scores.functionless import Search, functionless
 from forsooth.seeds import generator
-from forsooth.suites import sources, worlds
+from forsooth.suites import choose, sources, worlds
 from forsooth.suites.planting import MEAN, SPREAD
 
 AT_ONCE = 256  # images in one forward
@@ -249,9 +249,12 @@ class Asked(NamedTuple):
 def _examples(world: Values, sizes: Values, ask: Values) -> tuple[Tensor, list[Tensor]]:
     """Images with the common feature (k, 3, h, w), and random sets of scenes without, from the training split."""
     here, pastes = worlds.world(world), worlds.table(world, sizes, 1.0)
-    rows, k = pastes.splits["train"], min(ask["examples"], len(pastes.splits["train"]))
-    draw = generator(ask["seed"], "examples")
-    sets = [rows[torch.randperm(len(rows), generator=draw)[:k]] for _ in range(ask["sets"] + 1)]
+    rows = pastes.splits["train"]
+    scene = here.scenes.y[pastes.scene[rows]]
+    sets = [
+        rows[choose.evenly(scene, ask["examples"], seed=ask["seed"], role=f"examples {number}")]
+        for number in range(ask["sets"] + 1)
+    ]
     shown = [
         worlds.rendered(pastes, here.scenes.x, here.cutouts, rows=own, shown="s" if i else "os")[0]
         for i, own in enumerate(sets)

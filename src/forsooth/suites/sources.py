@@ -12,6 +12,7 @@ from torch import nn
 
 from forsooth.datasets import cifar, leaves, tables, tabular, voc
 from forsooth.datasets import settings as tetromino_settings
+from forsooth.datasets.suppressor import suppressor
 from forsooth.datasets.tetromino import tetromino
 from forsooth.models import MODELS, recipes
 from forsooth.names import find, unknown
@@ -36,9 +37,11 @@ class Played:
 
 
 RESNETS = ("resnet20", "resnet32", "resnet44", "resnet56")
+TABLES = ("mlp5", "linear")
 VISION = ("resnet50", "resnet101", "alexnet", "vgg16", "vgg19")
 PLAYED = (
     Played("interactions", ("mlp5",), recipes.TABLE, 0.75),
+    Played("suppressor", ("linear",), dataclasses.replace(recipes.TABLE, learning_rate=0.01), 0.75),
     Played("tetromino", ("mlp",), recipes.QUICK_8, 0.8),
     Played("leaves", ("lenet",), recipes.LENET, 0.7),
     Played("cifar10", ("lenet", *RESNETS), recipes.LENET_PHOTOS, 0.45),
@@ -103,6 +106,8 @@ def read(about: Mapping[str, Any]) -> Dataset:
     name, path, seed = about["name"], about["path"], about["seed"]
     if name == "interactions":
         return tabular.interactions(seed=seed)
+    if name == "suppressor":
+        return suppressor(seed=seed)
     if name == "tetromino":
         variant = dataclasses.replace(tetromino_settings.RELEASED, positions="all")
         asked = tetromino_settings.Setting("XOR", "WHITE", 8, None, None, variant)
@@ -134,7 +139,7 @@ def build(net: str, shape: tuple[int, ...], classes: int) -> nn.Module:
     function = find(net, MODELS, argument="models").function
     if net in ("llr", "mlp", "cnn"):
         return function(size=shape[-1], variant="released")
-    if net == "mlp5":
+    if net in TABLES:
         return function(features=shape[0], classes=classes)
     if net == "lenet":
         return function(size=shape[-1], channels_in=shape[0], classes=classes)
@@ -147,4 +152,4 @@ def build(net: str, shape: tuple[int, ...], classes: int) -> nn.Module:
 
 def is_table(name: str) -> bool:
     """Whether the dataset has features instead of pixels."""
-    return played(name).models == ("mlp5",)
+    return set(played(name).models) <= set(TABLES)

@@ -11,22 +11,11 @@ from forsooth.records import Artefact, Choice, Plan, Task
 from forsooth.settings import changed
 from forsooth.store import Store
 from forsooth.suites import xaitris
+from forsooth.suites.few_samples import few_samples
 
 PRESETS = ("paper", "released")
 NEAR = 3.0  # points of accuracy within which a published number counts as met
 Perform = Callable[[Plan], Store]
-FEW = xaitris.Settings(
-    sizes=(64,),
-    scenarios=("LIN",),
-    backgrounds=("WHITE",),
-    models=("llr",),
-    methods=("lime_25", "lime", "kernel_shap_25", "kernel_shap", "random", "oracle"),
-    metrics=("ima", "precision"),
-    trainings=1,
-    samples=20,
-    recipe="quick",
-    output="probabilities",
-)
 
 
 def accuracies(
@@ -61,27 +50,6 @@ def table_1(choice: Choice, perform: Perform, changes: Mapping[str, Any]) -> tup
     """Table 1: test accuracy at 64×64, five trainings per cell; give it an accelerator."""
     table = accuracies(papers.table("xaitris_table_1"), 64, choice, perform, changes)
     return table, verdict(table, "Table 1")
-
-
-def few_samples(choice: Choice, perform: Perform, changes: Mapping[str, Any]) -> tuple[pd.DataFrame, str]:
-    """LIME and Kernel SHAP with the 25 samples of Table B1 beside enough samples, where each of 4,096 pixels plays."""
-    settings = changed(FEW, changes)
-    plan = xaitris.plan(settings, choice)
-    store = perform(plan)
-    scored = [task for task in plan.tasks if task.name.startswith("score")]
-    rows = pd.DataFrame([row for task in scored for row in store.read(task.key).rows])
-    rows = rows[rows["metric"].isin(settings.metrics)]
-    rows["failed"], rows["value"] = rows["status"] != "ok", rows["value"].fillna(0.0)  # who says nothing earns nothing
-    table = rows.pivot_table(index="method", columns="metric", values="value", aggfunc="median")
-    table = table.join(rows.groupby("method")["failed"].mean()).sort_values("ima", ascending=False)
-    chance = table.loc["random", "ima"]
-    lines = [
-        f"{name}: median IMA {line['ima']:.3f}, {'above' if line['ima'] > 1.05 * chance else 'not above'} the "
-        f"{chance:.3f} of random maps; {line['failed']:.0%} of its maps are empty."
-        for name, line in table.iterrows()
-        if name not in ("random", "oracle")
-    ]
-    return table.round(3).reset_index(), "\n".join(lines) + "\n"
 
 
 def verdict(table: pd.DataFrame, title: str) -> str:
@@ -128,6 +96,8 @@ def _trainings(cell: tuple[str, ...], preset: str, size: int, choice: Choice, ch
 
 ARTEFACTS = (
     Artefact("xaitris/table-b2", "trained accuracy at 8×8", table_b2),
-    Artefact("xaitris/few-samples", "LIME and Kernel SHAP with 25 samples, as published, beside enough", few_samples),
+    Artefact(
+        "xaitris/few-samples", "LIME and Kernel SHAP by estimator and by number of masks, several draws", few_samples
+    ),
     Artefact("xaitris/table-1", "trained accuracy at 64×64", table_1),
 )

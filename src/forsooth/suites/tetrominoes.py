@@ -2,6 +2,7 @@
 
 import functools
 import json
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -16,9 +17,10 @@ from forsooth.models.recipes import Recipe
 from forsooth.names import find
 from forsooth.records import Cell, Dataset
 from forsooth.scores import METRICS
-from forsooth.suites import explain
+from forsooth.suites import choose, explain
 
-BACKGROUND_IMAGES, FIT_IMAGES = 100, 2_000  # training images given to methods as references, and to fit patterns on
+BACKGROUND_IMAGES = 100  # training images given to methods as references
+FIT_IMAGES = 2_000  # training images given to methods that fit patterns
 
 
 def data(panel: dict[str, Any]) -> Dataset:
@@ -91,17 +93,20 @@ def train_network(
     return Cell(rows=(row,), tensors={**weights, "correct": correct}, facts=facts)
 
 
-def show(*trained: Cell, panel: dict[str, Any]) -> Cell:
-    """The image whose maps are shown, and its truth."""
-    dataset, chosen = data(panel), _selected(trained, data(panel), samples=1)
+def show(*trained: Cell, panel: dict[str, Any], samples: int | None, sampling_seed: int) -> Cell:
+    """The image whose maps are shown, its truth, and how many images of each kind take part in the panel."""
+    dataset = data(panel)
+    chosen = explained(trained, dataset, samples, seed=sampling_seed)
     if not len(chosen):
         return Cell()
+    rows = {"explained": chosen, **references(dataset, seed=sampling_seed)}
+    drawn = [line for role in rows for line in counts(dataset, rows[role], role=role, where=factors(panel))]
     i = int(chosen[0])
     assert dataset.truth is not None
     shared = {**factors(panel), "model": "none", "method": "", "label": int(dataset.y[i])}
     pictures = [{**shared, "tensor": kind, "kind": kind} for kind in ("input", "truth")]
     tensors = {"input": dataset.x[i].sum(0), "truth": dataset.truth[i].float()}
-    return Cell(tensors=tensors, facts={"pictures": pictures})
+    return Cell(tensors=tensors, facts={"pictures": pictures, "drawn": drawn})
 
 
 def attribute(
@@ -113,34 +118,80 @@ def attribute(
     code: str,
     samples: int | None,
     output: str,
+    softmax: str,
     seed: int,
+    sampling_seed: int,
     device: str,
 ) -> Cell:
     """The maps of one method for one network (index -1: a method that ignores it) over the test images all get right.
 
-    `version` and `code` are here to change the key when the method changes.
+    `version` and `code` are here to change the key when the method changes. `sampling_seed` is one for the whole run:
+    every method and network of a panel explains the same images with the same references. `softmax` is "rule" (each
+    method's own, or it refuses) or "gradient": DeepLIFT and LRP pass a softmax by the plain gradient, as the published
+    maps did.
     """
     dataset = data(panel)
     if index >= 0 and not trained[index].facts["passed"]:
         return Cell(facts={"status": "below gate", "message": "the network is below its gate: not explained"})
-    chosen = _selected(trained, dataset, samples)
+    chosen = explained(trained, dataset, samples, seed=sampling_seed)
     if not len(chosen):
         return Cell(facts={"status": "no sample", "message": "no test image is predicted correctly by every network"})
-    model, layer = _model(trained[index], panel, output, device) if index >= 0 else (nn.Identity(), None)
-    references = dataset.x[dataset.splits["train"][:FIT_IMAGES]].to(device)
+    network = trained[index] if index >= 0 else None
+    asked = question(network, panel, chosen, output=output, seed=seed, sampling_seed=sampling_seed, device=device)
+    if softmax == "gradient":
+        asked = replace(asked, game={"softmax": softmax})
+    cell = explain.attribute(method, asked)
+    return Cell(tensors={**cell.tensors, "samples": chosen}, facts=cell.facts)
+
+
+def question(
+    network: Cell | None,
+    panel: dict[str, Any],
+    chosen: Tensor,
+    *,
+    output: str,
+    seed: int,
+    sampling_seed: int,
+    device: str,
+) -> explain.Question:
+    """What a method is asked of a trained network (None: of none, for methods that ignore it) on chosen images (k,)."""
+    dataset = data(panel)
+    model, layer = (nn.Identity(), None) if network is None else _model(network, panel, output, device)
+    images = {role: dataset.x[rows].to(device) for role, rows in references(dataset, seed=sampling_seed).items()}
     assert dataset.truth is not None
-    question = explain.Question(
+    return explain.Question(
         model=model,
         x=dataset.x[chosen].to(device),
         target=dataset.y[chosen].to(device),
-        background=references[:BACKGROUND_IMAGES],
-        fit=references,
+        background=images["background"],
+        fit=images["fit"],
         truth=dataset.truth[chosen].to(device),
         layer=layer,
         seed=seed,
+        samples=chosen,
     )
-    cell = explain.attribute(method, question)
-    return Cell(tensors={**cell.tensors, "samples": chosen}, facts=cell.facts)
+
+
+def explained(trained: tuple[Cell, ...], dataset: Dataset, samples: int | None, *, seed: int) -> Tensor:
+    """Test images that every network above its gate gets right, at most `samples`, as many of each kind. (k,)"""
+    gated = [cell.tensors["correct"] for cell in trained if cell.facts["passed"]]
+    if not gated:
+        return torch.empty(0, dtype=torch.int64)
+    right = dataset.splits["test"][torch.stack(gated).all(0)]
+    return choose.rows_of(dataset, right, samples, seed=seed, role="explained")
+
+
+def references(dataset: Dataset, *, seed: int) -> dict[str, Tensor]:
+    """Training images that methods are given, drawn for each role on its own. role -> (k,)"""
+    wanted = {"background": BACKGROUND_IMAGES, "fit": FIT_IMAGES}
+    there = dataset.splits["train"]
+    return {role: choose.rows_of(dataset, there, wanted[role], seed=seed, role=role) for role in wanted}
+
+
+def counts(dataset: Dataset, rows: Tensor, *, role: str, where: dict[str, Any]) -> list[dict[str, Any]]:
+    """How many of the rows (k,) are of each kind, by name."""
+    assert dataset.strata is not None
+    return choose.classes_of(dataset.strata[rows], role=role, names=dataset.facts["kinds"], where=where)
 
 
 def score(made: Cell, *, panel: dict[str, Any], about: dict[str, Any], method: str, metrics: dict[str, int]) -> Cell:
@@ -160,12 +211,7 @@ def score(made: Cell, *, panel: dict[str, Any], about: dict[str, Any], method: s
     flat = maps.abs().sum(1)  # the papers score |s|; one channel here, so the sum changes nothing
     judged = [find(name, METRICS, argument="metrics") for name in metrics]
     rows = explain.score(flat, {"truth": dataset.truth[chosen]}, judged, chosen.tolist())
-    if "promised" in made.tensors:
-        gap = find("gap", METRICS, argument="metrics").function(maps, made.tensors["promised"])
-        rows += [
-            {"metric": "gap", "sample": s, "value": v, "status": "ok"}
-            for s, v in zip(chosen.tolist(), gap.tolist(), strict=True)
-        ]
+    rows = explain.with_gaps(rows, explain.gaps(made), chosen.tolist())
     pictures = [{**about, "method": method, "tensor": "example", "kind": "example", "label": int(dataset.y[chosen[0]])}]
     if about["scenario"] != "RIGID":  # nothing stays in its place there, so a mean map shows nothing
         pictures.append({**about, "method": method, "tensor": "global", "kind": "global"})
@@ -209,11 +255,3 @@ def _correct(module: nn.Module, dataset: Dataset, device: str) -> Tensor:
     with explain.lent_randomness(seeds.derive(0, "dropout")):
         predicted = torch.cat([module(dataset.x[part].to(device)).argmax(1).cpu() for part in test.split(512)])
     return predicted == dataset.y[test]
-
-
-def _selected(trained: tuple[Cell, ...], dataset: Dataset, samples: int | None) -> Tensor:
-    """Indices of test images that every network above its gate predicts correctly, at most `samples`. (k,)"""
-    gated = [cell.tensors["correct"] for cell in trained if cell.facts["passed"]]
-    if not gated:
-        return torch.empty(0, dtype=torch.int64)
-    return dataset.splits["test"][torch.stack(gated).all(0)][:samples]

@@ -1,6 +1,7 @@
 """The words of a document, weighed by a method: ask it on word vectors, score what it gives to the articles."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -12,7 +13,7 @@ from forsooth.models.recurrent import OnVectors, lengths_of
 from forsooth.names import find
 from forsooth.records import Cell
 from forsooth.scores import METRICS, selection
-from forsooth.suites import explain, reading
+from forsooth.suites import choose, explain, reading
 
 # Derivatives along the dimensions of a word: their sum means nothing, so that of |.| is the word's weight. Every other
 # map says what each dimension gave, and the word gave their sum.
@@ -93,7 +94,9 @@ def explain_reader(
     found = weights_of_words(model, given, rows, ask, fit=given.dataset.splits["train"])
     table = judged(found, given, rows, ask["metrics"], shared)
     tensors = {"weights": found["weights"].float(), "rows": rows} if ask["keep"] else {}
-    facts: dict[str, Any] = {"failed": True} if any(found["told"]) else {}
+    facts: dict[str, Any] = {"drawn": drawn(given, rows, about)}
+    if any(found["told"]):
+        facts["failed"] = True
     if ask["show"]:
         k = reading.shown(given, rows)
         tensors["shown"] = found["weights"][k, : int(lengths_of(given.dataset.x[rows[k]][None])[0])].float()
@@ -125,7 +128,9 @@ def weights_of_words(
             continue
         here = places.tolist()
         seed = seeds.derive(ask["seed"], int(rows[here[0]])) if ask["null"] else ask["seed"]
-        question = asked(model, x[places, :length], truth[rows[places], :length], given.dataset.x[fit], seed, ask)
+        behind = background(given, fit, length)
+        question = asked(model, x[places, :length], truth[rows[places], :length], behind, seed, ask)
+        question = replace(question, samples=rows[places])
         made = explain.attribute(ask["method"], question)
         if "maps" not in made.tensors:
             weights[places] = torch.nan
@@ -134,8 +139,9 @@ def weights_of_words(
             continue
         maps = made.tensors["maps"].double()
         weights[places, :length] = maps.abs().sum(2) if ask["method"] in NORMED else maps.sum(2)
-        if "promised" in made.tensors:
-            gap[places] = find("gap", METRICS, argument="metrics").function(maps, made.tensors["promised"]).double()
+        missed = explain.gaps(made)
+        if missed is not None:
+            gap[places] = missed
     return {"weights": weights, "gap": gap, "told": told}
 
 
@@ -147,11 +153,11 @@ def batches(lengths: Tensor, *, alone: bool) -> list[Tensor]:
 
 
 def asked(
-    model: nn.Module | None, tokens: Tensor, truth: Tensor, train: Tensor, seed: int, ask: Mapping[str, Any]
+    model: nn.Module | None, tokens: Tensor, truth: Tensor, behind: Tensor, seed: int, ask: Mapping[str, Any]
 ) -> explain.Question:
     """The question on tokens (n, length) without padding, for the class that the model predicts.
 
-    truth (n, length) bool; train (m, width) tokens
+    truth (n, length) bool; behind (m, length) tokens of the background
     """
     device, length = ask["device"], tokens.shape[1]
     given = tokens.to(device)
@@ -160,7 +166,7 @@ def asked(
         reader: nn.Module = nn.Identity()
         background = x[:1]
     else:
-        x, background = model.embedding(given), vectors_behind(model, train, length, device)  # type: ignore[operator]
+        x, background = (model.embedding(part) for part in (given, behind.to(device)))  # type: ignore[operator]
         reader = WRAPPED.get(ask["method"], Logits)(model)
         with torch.no_grad():
             target = reader(x).argmax(1)
@@ -177,12 +183,26 @@ def asked(
     )
 
 
-def vectors_behind(model: nn.Module, train: Tensor, length: int, device: str) -> Tensor:
-    """Vectors (k, length, dims) of the first training documents that are as long, cut; of zeros where none is."""
-    long = train[lengths_of(train) >= length][:BACKGROUND, :length].to(device)
-    if not len(long):
-        long = torch.zeros(1, length, dtype=torch.int64, device=device)
-    return model.embedding(long)  # type: ignore[operator]
+def background(given: articles.Articles, fit: Tensor, length: int) -> Tensor:
+    """Tokens (k, length) of training documents that are as long, cut; padding where none is."""
+    rows = background_rows(given, fit, length)
+    return given.dataset.x[rows, :length] if len(rows) else torch.zeros(1, length, dtype=torch.int64)
+
+
+def background_rows(given: articles.Articles, fit: Tensor, length: int) -> Tensor:
+    """(k,) of the training documents fit (m,), drawn among those of `length` words or more, evenly over labels."""
+    dataset = given.dataset
+    long = fit[lengths_of(dataset.x[fit]) >= length]
+    return choose.rows_of(dataset, long, BACKGROUND, seed=dataset.facts["seed"], role="background")
+
+
+def drawn(given: articles.Articles, rows: Tensor, about: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Who took part in each role, by label, for the run to keep; the background is that of the longest document."""
+    dataset = given.dataset
+    behind = background_rows(given, dataset.splits["train"], int(lengths_of(dataset.x[rows]).max()))
+    roles = {"explained": rows, "background": behind}
+    where = {"kind": about["kind"]}
+    return [line for role, own in roles.items() for line in choose.classes_of(dataset.y[own], role=role, where=where)]
 
 
 def judged(
@@ -214,9 +234,7 @@ def judged(
                 told_so = {"status": "no sample", "message": f"the document has no {kind_of_words(name)} words"}
             value = float("nan") if told_so else row["value"]
             table.append({**shared, **row, **told_so, **part, "value": value, "frequency": reading.number(share)})
-    gaps = zip(samples, found["gap"].tolist(), strict=True)
-    plain = {"metric": "gap", "status": "ok", "frequency": None}
-    return table + [{**shared, **plain, "sample": s, "value": gap} for s, gap in gaps if gap == gap]
+    return [{**shared, **row} for row in explain.with_gaps(table, found["gap"], samples, frequency=None)]
 
 
 def kind_of_words(metric: str) -> str:

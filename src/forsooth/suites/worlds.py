@@ -15,7 +15,8 @@ from forsooth.datasets.objects import Cutouts
 from forsooth.datasets.pasted import VARIANTS, Pastes, Placing, common, pairs, pasted, rendered
 from forsooth.names import unknown
 from forsooth.records import Dataset, UsageError
-from forsooth.seeds import derive, generator
+from forsooth.seeds import derive
+from forsooth.suites import choose
 
 OBJECTS = 10  # classes of objects, as in the paper
 SCENES_AT = ("scenes", "scenes.zip", "miniplaces_bam10_128px.zip")
@@ -185,18 +186,51 @@ def images(
     first_only: bool = False,
     placing: str = "as_built",
 ) -> Images:
-    """`count` test images of X_{o,s} or X^k_{o,s}, drawn by seed (None: all); `first_only`: of the first class."""
+    """`count` test images of X_{o,s} or X^k_{o,s} (None: all); `first_only`: of the first class.
+
+    They are drawn evenly over the classes of scenes and over those of objects.
+    """
     here, pastes = world(about), table(about, sizes, k)
     pastes = replace(pastes, placing=variant(placing))
     rows = pastes.splits["test"]
     scene = here.scenes.y[pastes.scene]
     if first_only:
         rows = rows[scene[rows] == scene.min()]
-    order = torch.randperm(len(rows), generator=generator(about["seed"], "explained", str(k)))
-    rows = rows[order[:count]]
+    kind = here.cutouts.y[pastes.cutout]
+    rows = rows[choose.crossed(scene[rows], kind[rows], count, seed=about["seed"], role=f"explained {k}")]
     made = [rendered(pastes, here.scenes.x, here.cutouts, rows=rows, shown=shown) for shown in ("os", "s", "og")]
-    kind = here.cutouts.y[pastes.cutout[rows]]
-    return Images(rows, made[0][0], made[1][0], made[2][0], made[0][1] > 0, scene[rows], kind)
+    return Images(rows, made[0][0], made[1][0], made[2][0], made[0][1] > 0, scene[rows], kind[rows])
+
+
+@dataclass(frozen=True)
+class Background:
+    """Training images of a network: x (n, 3, h, w), and their two labels (n,)."""
+
+    x: Tensor
+    scene: Tensor
+    kind: Tensor
+
+
+def background(about: Mapping[str, Any], sizes: Mapping[str, Any], net: Mapping[str, Any], *, count: int) -> Background:
+    """`count` of the images that a network (`dataset`) was trained on, drawn evenly as `images` are."""
+    here, pastes = world(about), table(about, sizes, net["k"])
+    rows = pastes.splits["train"]
+    scene = here.scenes.y[pastes.scene]
+    kind = here.cutouts.y[pastes.cutout]
+    rows = rows[choose.crossed(scene[rows], kind[rows], count, seed=about["seed"], role=f"background {net['name']}")]
+    x, _ = rendered(pastes, here.scenes.x, here.cutouts, rows=rows, shown=net["shown"])
+    return Background(x, scene[rows], kind[rows])
+
+
+def drawn(about: Mapping[str, Any], chosen: Images | Background, *, role: str, where: Mapping[str, Any]) -> list[Any]:
+    """How many images of each class of scenes, and of each of objects, for the run to keep (`choose.classes_of`)."""
+    here = world(about)
+    labels = {"scene": (chosen.scene, here.scenes.facts["classes"]), "object": (chosen.kind, here.cutouts.classes)}
+    return [
+        line
+        for label, (classes, names) in labels.items()
+        for line in choose.classes_of(classes, role=role, names=names, where={**where, "label": label})
+    ]
 
 
 def variant(name: str) -> Placing:

@@ -81,6 +81,9 @@ class Settings:
     samples    test images explained per setting at most; None: all that every model predicts correctly
     gate       test accuracy below which a network is not explained
     n, alpha   images per dataset and signal-to-noise ratio; None: as published for the size
+    output     what is explained of a network: its logits, or the probabilities behind its softmax
+    logits_for methods that explain logits whatever `output` says
+    softmax    where probabilities are explained: each method's own rule, or the plain gradient as in the released code
     sweep      values of alpha at which accuracy is measured, as in Fig. B2, with one short training each
     """
 
@@ -99,6 +102,8 @@ class Settings:
     recipe: Literal["quick", "paper", "released"] = "paper"
     gate: float = 0.8
     output: Literal["logits", "probabilities"] = "logits"
+    logits_for: tuple[str, ...] = ()
+    softmax: Literal["rule", "gradient"] = "rule"
     sweep: tuple[float, ...] = ()
 
 
@@ -106,15 +111,16 @@ class Settings:
 QUICK = Settings(
     backgrounds=("WHITE", "CORR"),
     methods=(*SOUND, "lime_25", "kernel_shap_25"),
-    trainings=1,
-    samples=200,
+    trainings=2,
+    samples=100,
     data=dataclasses.replace(tetromino.RELEASED, positions="all"),
     network="released",
     recipe="quick",
-    sweep=(0.05, 0.2, 0.5, 0.8),
+    sweep=(0.05, 0.2, 0.8),
 )
-DEMO = dataclasses.replace(QUICK, scenarios=("LIN", "MULT", "XOR"), samples=100, sweep=())
-PAPER = Settings(sizes=(8, 64))
+DEMO = dataclasses.replace(QUICK, scenarios=("LIN", "XOR"), samples=50, sweep=())
+# Section 2.2 prints networks that end in a softmax, and says of no method that it is left out.
+PAPER = Settings(sizes=(8, 64), output="probabilities")
 RELEASED = Settings(
     sizes=(8, 64),
     methods=tuple(RELEASED_NULLS.get(name, name) for name in PUBLISHED),
@@ -123,6 +129,8 @@ RELEASED = Settings(
     network="released",
     recipe="released",
     output="probabilities",
+    logits_for=("deep_taylor", "pattern_net", "pattern_attribution"),  # the authors ran these three without softmax
+    softmax="gradient",
 )
 
 
@@ -135,7 +143,8 @@ def plan(settings: Settings, choice: Choice) -> Plan:
     for panel in panels:
         nets = [(net, k) for net in chosen_nets(settings, choice, panel) for k in range(settings.trainings)]
         trained = [training_task(panel, net, k, settings, choice) for net, k in nets]
-        tasks += [*trained, make_task(tetrominoes.show, {"panel": panel}, trained, name="examples", version=1)]
+        shown = {"panel": panel, "samples": settings.samples, "sampling_seed": sampling_seed(choice)}
+        tasks += [*trained, make_task(tetrominoes.show, shown, trained, name="examples", version=2)]
         for method, index in itertools.product(methods, range(-1, len(nets))):
             if method.null != (index == -1):
                 continue  # a null ignores the model, so it is asked once for all of them
@@ -177,10 +186,14 @@ def chosen_panels(settings: Settings, choice: Choice) -> Iterator[dict[str, Any]
 
 
 def chosen_nets(settings: Settings, choice: Choice, panel: dict[str, Any]) -> list[Architecture]:
-    """The linear model is asked the linear question only, as in the paper."""
+    """The networks to be explained: the linear model on the linear problem only, as in the paper."""
     linear = panel["setting"]["scenario"] == "LIN"
-    asked = [net for net in names.kept(settings.models, choice.only, "model") if linear or net != "llr"]
-    return [names.find(net, MODELS, argument="models") for net in asked]
+    return [net for net in admitted_nets(settings, choice) if linear or net.name != "llr"]
+
+
+def admitted_nets(settings: Settings, choice: Choice) -> list[Architecture]:
+    """Every network that was not left out."""
+    return [names.find(net, MODELS, argument="models") for net in names.kept(settings.models, choice.only, "model")]
 
 
 def training_task(
@@ -200,7 +213,7 @@ def training_task(
         "part": part,
     }
     name = f"train {net.name} {k}, {tetrominoes.title(panel)}"
-    return make_task(tetrominoes.train_network, arguments, name=name, version=1)
+    return make_task(tetrominoes.train_network, arguments, name=name, version=2)
 
 
 def explaining_tasks(
@@ -221,25 +234,32 @@ def explaining_tasks(
         "version": method.version,
         "code": plugins.fingerprint(plugins.load(method.name, argument="methods")) if own else "",
         "samples": settings.samples,
-        "output": settings.output,
+        "output": "logits" if method.name in settings.logits_for else settings.output,
+        "softmax": settings.softmax,
         "seed": seeds.derive(choice.seed, "method", about["model_seed"]),
+        "sampling_seed": sampling_seed(choice),
         "device": choice.device,
     }
     what = f"{method.name}, {about['model']}, {tetrominoes.title(panel)}"
-    maps = make_task(tetrominoes.attribute, asked, trained, name=f"explain: {what}", version=1)
+    maps = make_task(tetrominoes.attribute, asked, trained, name=f"explain: {what}", version=2)
     metrics = {m.name: m.version for m in chosen_metrics(settings)}
     judged = {"panel": panel, "about": about, "method": method.name, "metrics": metrics}
-    return [maps, make_task(tetrominoes.score, judged, [maps], name=f"score: {what}", version=1)]
+    return [maps, make_task(tetrominoes.score, judged, [maps], name=f"score: {what}", version=2)]
 
 
 def sweep_tasks(panels: Sequence[dict[str, Any]], settings: Settings, choice: Choice) -> list[Task]:
-    """Accuracy against alpha, as in Fig. B2."""
+    """Accuracy against alpha, as in Fig. B2, where the linear model is at chance but for the linear problem."""
     tasks = []
     for panel, alpha in itertools.product(panels, settings.sweep):
         moved = {**panel, "setting": {**panel["setting"], "alpha": alpha}}
-        for net in chosen_nets(settings, choice, panel):
+        for net in admitted_nets(settings, choice):
             tasks.append(training_task(moved, net, 0, settings, choice, part="sweep"))
     return tasks
+
+
+def sampling_seed(choice: Choice) -> int:
+    """The seed by which images are drawn to be explained or given as references, one for the whole run."""
+    return seeds.derive(choice.seed, "choose")
 
 
 def unable(method: Method, net: Architecture | None) -> str:
