@@ -206,7 +206,7 @@ def advice(methods: pd.DataFrame, rows: pd.DataFrame, threshold: float) -> str:
 
 
 def surely_worse(rows: pd.DataFrame, best: str, names: list[str], threshold: float) -> list[str]:
-    """Those of `names`, least first, that draw more attention than `best`; it was picked, so all pairs are one family."""
+    """Those of `names`, least first, that draw more attention than `best`: it was picked, so all pairs are a family."""
     pairs = list(combinations(names, 2))
     adjusted = holm([rarity(rows, one, two, threshold) for one, two in pairs])
     sure = [pair for pair, value in zip(pairs, adjusted, strict=True) if value <= CERTAIN]
