@@ -25,6 +25,7 @@ from forsooth.stats.spread import half_widths, spread_of
 
 NOISE = 0.15  # standard deviation over samples
 SPREADS = (0.0, 0.03, 0.05, 0.1, 0.15)  # of trainings
+UNEVEN = (0.0, 0.01, 0.02, 0.03, 0.03, 0.05, 0.1, 0.15)
 
 
 def scores(
@@ -34,7 +35,7 @@ def scores(
     methods: int,
     samples: int,
     trainings: int,
-    spread: float,
+    spread: float | Sequence[float],
     kept: float = 0.5,
     alike: float = 0.5,
     shapes: str = "normal",
@@ -42,18 +43,18 @@ def scores(
 ) -> list[Panel]:
     """Panels of equal methods, each panel with samples of its own.
 
-    spread  standard deviation of trainings
+    spread  standard deviation of trainings, the same in all panels or one for each
     kept    ρ, share of the variance over samples that they keep from network to network
     alike   share of each variance that methods have in common
     shapes  "normal", or "skewed" (exponential, less its median)
     ahead   by how much the first method is better
     """
     made = []
-    for dataset in range(panels):
+    for dataset, own in enumerate(np.broadcast_to(spread, panels)):
         parts = [
             NOISE * kept**0.5 * _part(rng, methods, samples, 1, alike=alike, shapes=shapes),
             NOISE * (1 - kept) ** 0.5 * _part(rng, methods, samples, trainings, alike=alike, shapes=shapes),
-            spread * _part(rng, methods, 1, trainings, alike=alike),
+            own * _part(rng, methods, 1, trainings, alike=alike),
         ]
         better = ahead * (np.arange(methods) == 0)[:, None, None]
         made.append(panel_of(0.5 + better + sum(parts), dataset=dataset, network=dataset))
@@ -115,6 +116,10 @@ def boards(count: int) -> None:
         spreads = (0.0, 0.05, 0.15) if trainings > 1 else (0.0,)
         shares = [np.mean([any_named(scores(rng, spread=s, **size)) for _ in range(count)]) for s in spreads]
         line(panels, "", trainings, samples, shares)
+    print(f"the same, trainings spread unevenly over the panels: {', '.join(f'{spread:g}' for spread in UNEVEN)}")
+    for trainings, samples in product((2, 3, 5), (50, 200)):
+        size = {"panels": len(UNEVEN), "methods": 24, "samples": samples, "trainings": trainings, "spread": UNEVEN}
+        line(len(UNEVEN), "", trainings, samples, [np.mean([any_named(scores(rng, **size)) for _ in range(count)])])
 
 
 def few(count: int) -> None:

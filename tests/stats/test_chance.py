@@ -52,6 +52,13 @@ def test_boards_of_equal_methods_name_no_difference(
     assert np.mean(named) <= 0.1  # 4 of 30 come in 6 of 100 tests where the truth is 0.05
 
 
+def test_a_panel_with_unsteady_trainings_is_not_taken_for_the_others(chance: ModuleType) -> None:
+    """Where all panels are taken to spread alike, a third of these boards name a difference."""
+    rng = np.random.default_rng(5)
+    size = {"panels": 8, "methods": 24, "samples": 200, "trainings": 2, "spread": chance.UNEVEN}
+    assert np.mean([chance.any_named(chance.scores(rng, **size)) for _ in range(20)]) <= 0.1
+
+
 @pytest.mark.parametrize("samples", [2, 3, 5])
 def test_few_samples_never_tell_equal_methods_apart(chance: ModuleType, samples: int) -> None:
     rng = np.random.default_rng(3)

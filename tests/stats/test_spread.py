@@ -26,8 +26,9 @@ def test_the_three_parts_by_hand() -> None:
     rest = [
         (u[s, t] - by_sample[s] - u[:, t].mean() + u.mean()) ** 2 for s in range(20) for t in range(3)
     ]  # fmt: skip
-    a = slope**2 * np.var(by_sample) / 20
-    e = slope**2 * sum(rest) / (20 * 2) / (20 * 3)
+    coin = np.clip(-stats.kurtosis(by_sample, bias=False) / 2, 0, 1)
+    a = slope**2 * np.var(by_sample) * (1 + (1 - coin) / 19) / 20
+    e = slope**2 * sum(rest) / (19 * 2) / (20 * 3)
     b = np.var(np.median(y, axis=0), ddof=1) / 3
     spread = spread_of([panel_of(scores)])
     assert spread.samples[0, 1] == pytest.approx(max(0, a - e), rel=1e-6)

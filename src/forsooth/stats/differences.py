@@ -8,7 +8,8 @@ from scipy import stats
 
 from forsooth.stats.claims import holm
 from forsooth.stats.panels import Floats, Panel
-from forsooth.stats.spread import TOLERANCE, Spread, own_variance, pvalues, spread_of
+from forsooth.stats.spread import TOLERANCE, pvalues, spread_of
+from forsooth.stats.trainings import for_claims, for_claims_in_each
 
 Bools = NDArray[np.bool_]
 
@@ -31,7 +32,7 @@ def pairs(panels: Sequence[Panel]) -> Floats:
     """p-values of all pairs of methods, of their means over panels: (methods, methods), not yet corrected."""
     methods = len(panels[0].value)
     width = width_of(PAIRS, methods * (methods - 1) // 2)
-    spread = spread_of(panels, width=width, doubt=doubt_of(width))
+    spread = spread_of(panels, trainings=for_claims(panels), width=width, doubt=doubt_of(width))
     return pvalues(np.mean([panel.value for panel in panels], axis=0), spread)
 
 
@@ -46,34 +47,14 @@ def differing(pvalues: Floats, *, level: float = PAIRS) -> Bools:
 def against(panels: Sequence[Panel]) -> list[Floats]:
     """For each panel alone, p-values of all pairs of methods (methods, methods); nan where one took no part.
 
-    Trainings spread as in the mean of all panels, or wider where the panel's own do.
+    Trainings spread as in the mean of all panels, or wider where those of the panel do.
     """
     width = width_of(AGAINST, len(panels) * len(panels[0].value))
-    pooled = _pooled(panels)
-    return [pvalues(panel.value, _alone(panel, pooled, width=width)) for panel in panels]
-
-
-def _pooled(panels: Sequence[Panel]) -> tuple[Floats, int] | None:
-    """Variance between trainings in one panel, mean over panels, and its degrees of freedom; None of one training."""
-    trained = [panel for panel in panels if len(panel.seeds) > 1]
-    if not trained:
-        return None
-    weight = np.array([len(panel.seeds) - 1 for panel in trained])
-    mean = np.tensordot(weight / weight.sum(), np.stack([own_variance([panel]) for panel in trained]), axes=1)
-    networks = {panel.network: len(panel.seeds) - 1 for panel in trained}
-    return mean, sum(networks.values())
-
-
-def _alone(panel: Panel, pooled: tuple[Floats, int] | None, *, width: float) -> Spread:
-    """The spread in one panel, with what all panels know of trainings."""
-    if pooled is None:
-        return spread_of([panel], width=width, doubt=doubt_of(width))
-    variance, degrees = pooled
-    trainings = len(panel.seeds)
-    if trainings > 1:
-        variance = np.maximum(variance, own_variance([panel]))
-    df = np.where(variance > 0, float(degrees), np.inf)
-    return spread_of([panel], width=width, doubt=doubt_of(width), trainings=(variance / trainings, df))
+    doubt = doubt_of(width)
+    found = []
+    for panel, trainings in zip(panels, for_claims_in_each(panels), strict=True):
+        found.append(pvalues(panel.value, spread_of([panel], trainings=trainings, width=width, doubt=doubt)))
+    return found
 
 
 def wins(panels: Sequence[Panel], *, sign: int, null: Bools, rival: Bools) -> Bools:

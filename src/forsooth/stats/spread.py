@@ -7,6 +7,7 @@ import numpy as np
 from scipy import special, stats
 
 from forsooth.stats.panels import Floats, Panel
+from forsooth.stats.trainings import by_themselves, differences_of, groups_of
 
 CONFIDENCE = 0.95
 WIDTH = float(stats.norm.isf((1 - CONFIDENCE) / 2))  # half an interval, in standard errors
@@ -47,23 +48,23 @@ class Spread:
 
 
 def spread_of(
-    panels: Sequence[Panel], *, width: float = WIDTH, doubt: float = 0.0, trainings: tuple[Floats, Floats] | None = None
+    panels: Sequence[Panel], *, trainings: tuple[Floats, Floats] | None = None, width: float = WIDTH, doubt: float = 0.0
 ) -> Spread:
     """The spread of the mean over these panels, in which all methods took part.
 
+    trainings  B and its degrees of freedom; by default what these panels say by themselves
     width      standard errors that are looked at to each side: where slopes of quantile functions are taken
     doubt      samples that are added on which two methods disagree, so that no pair seems sure because few happened to
-    trainings  B and its degrees of freedom, where more is known of them than these panels say
     """
     slopes = [_slopes(panel, width / len(panels) ** 0.25) for panel in panels]
     samples, samples_df, count = _of_samples(panels, slopes)
     samples = samples + doubt * _one_disagreement(panels, slopes)
-    every, every_df = training_variances(panels) if trainings is None else trainings
+    common, common_df = by_themselves(panels) if trainings is None else trainings
     return Spread(
         samples=np.maximum(0.0, samples - _of_the_rest(panels, slopes)),
         samples_df=samples_df,
-        common=every,
-        common_df=every_df,
+        common=common,
+        common_df=common_df,
         count=count,
     )
 
@@ -77,21 +78,14 @@ def spread_of_means(values: Floats, parts: Floats | None = None) -> Spread:
     unknown = np.full((methods + 1, methods + 1), np.nan)
     centred = values - values.mean(axis=1, keepdims=True)
     groups = 0 if parts is None else parts.shape[1]
-    common = np.zeros_like(unknown) if parts is None else _differences(parts @ parts.T)
+    common = np.zeros_like(unknown) if parts is None else differences_of(parts @ parts.T)
     return Spread(
-        samples=_differences(centred @ centred.T) / (count * (count - 1)) if count > 1 else unknown,
+        samples=differences_of(centred @ centred.T) / (count * (count - 1)) if count > 1 else unknown,
         samples_df=np.full_like(unknown, max(1, count - 1)),
         common=common,
         common_df=np.where(common > 0, groups - 1.0, np.inf),
         count=count,
     )
-
-
-def _differences(covariance: Floats) -> Floats:
-    """Variances of all differences, from covariances (methods, methods) to (methods + 1, methods + 1)."""
-    whole = np.pad(covariance, (0, 1))
-    own = np.diagonal(whole)
-    return np.asarray(np.maximum(0.0, own[:, None] + own - 2 * whole))
 
 
 def _slopes(panel: Panel, width: float) -> Floats:
@@ -108,18 +102,13 @@ def _slopes(panel: Panel, width: float) -> Floats:
     return np.asarray((high - low) / np.where(reach > 0, 2 * reach, 1.0))
 
 
-def _groups(numbers: Sequence[int]) -> list[list[int]]:
-    """Places of the panels that have the same number."""
-    return [[k for k, own in enumerate(numbers) if own == number] for number in dict.fromkeys(numbers)]
-
-
 def _of_samples(panels: Sequence[Panel], slopes: Sequence[Floats]) -> tuple[Floats, Floats, int]:
     """A, its degrees of freedom, both (methods + 1, methods + 1), and the number of samples; nan of single samples."""
     methods = len(panels[0].value) + 1
     variance = np.zeros((methods, methods))
     inverse = np.zeros((methods, methods))
     count = 0
-    for own in _groups([panel.dataset for panel in panels]):
+    for own in groups_of([panel.dataset for panel in panels]):
         moved = _moved([panels[k] for k in own], [slopes[k] / len(panels) for k in own])
         here, df = _variances(moved)
         variance += here
@@ -132,7 +121,7 @@ def _of_samples(panels: Sequence[Panel], slopes: Sequence[Floats]) -> tuple[Floa
 def _one_disagreement(panels: Sequence[Panel], slopes: Sequence[Floats]) -> Floats:
     """What one more sample on which two methods disagree adds to A, shared out over panels; shaped as A."""
     squares = [(slope / panel.signs.shape[1]) ** 2 / 2 for panel, slope in zip(panels, slopes, strict=True)]
-    return _differences(np.diag(np.mean(squares, axis=0))) / len(panels) ** 2
+    return differences_of(np.diag(np.mean(squares, axis=0))) / len(panels) ** 2
 
 
 def _moved(panels: Sequence[Panel], slopes: Sequence[Floats]) -> Floats:
@@ -165,21 +154,24 @@ def _variances(moved: Floats) -> tuple[Floats, Floats]:
     varies = second > 0
     excess = np.where(varies, fourth / np.where(varies, second, 1.0) ** 2, 3.0) - 3
     excess = (count - 1) / ((count - 2) * (count - 3)) * ((count + 1) * excess + 6)  # without its bias in small samples
-    return second / count, 2 * count / (np.maximum(1.0, 3 + excess) - (count - 3) / (count - 1))
+    kurtosis = np.maximum(1.0, 3 + excess)
+    coin = np.clip((3 - kurtosis) / 2, 0, 1)  # 1: all signs and no more, whose variance needs no estimate
+    variance = second * (1 + (1 - coin) / (count - 1)) / count
+    return variance, 2 * count / (kurtosis - (count - 3) / (count - 1))
 
 
 def _of_the_rest(panels: Sequence[Panel], slopes: Sequence[Floats]) -> Floats:
     """E of the mean over panels, (methods + 1, methods + 1); panels of one network have it in common."""
     methods = len(panels[0].value)
     covariance = np.zeros((methods, methods))
-    for own in _groups([panel.network for panel in panels]):
+    for own in groups_of([panel.network for panel in panels]):
         parts = [slopes[k][:, None, None] / len(panels) * panels[k].left for k in own]
         rest = _joined(parts, [panels[k] for k in own])
         _, samples, trainings = rest.shape
-        if trainings > 1:
+        if trainings > 1 and samples > 1:
             flat = rest.reshape(methods, -1)
-            covariance += flat @ flat.T / (samples * (trainings - 1)) / (samples * trainings)
-    return _differences(covariance)
+            covariance += flat @ flat.T / ((samples - 1) * (trainings - 1)) / (samples * trainings)
+    return differences_of(covariance)
 
 
 def _joined(parts: Sequence[Floats], panels: Sequence[Panel]) -> Floats:
@@ -192,48 +184,6 @@ def _joined(parts: Sequence[Floats], panels: Sequence[Panel]) -> Floats:
         columns = np.searchsorted(seeds, panel.seeds)
         joined[:, rows[:, None], columns] += part
     return joined
-
-
-def training_variances(panels: Sequence[Panel]) -> tuple[Floats, Floats]:
-    """B of the mean over panels and its degrees of freedom (Welch's), both (methods + 1, methods + 1).
-
-    A network with one training has the mean variance of the others; where all have one, B is 0 with infinite degrees.
-    """
-    methods = len(panels[0].value) + 1
-    networks = [[panels[k] for k in own] for own in _groups([panel.network for panel in panels])]
-    trained = [own for own in networks if trainings_of(own) > 1]
-    if not trained:
-        return np.zeros((methods, methods)), np.full((methods, methods), np.inf)
-    parts = np.stack([own_variance(own) * (len(own) / len(panels)) ** 2 / trainings_of(own) for own in trained])
-    degrees = np.array([trainings_of(own) - 1 for own in trained])
-    whole = parts.sum(axis=0)
-    squares = (parts**2 / (degrees[:, None, None] + 2)).sum(axis=0)
-    df = np.where(squares > 0, whole**2 / np.where(squares > 0, squares, 1.0) - 2, np.inf)
-    df = np.where(squares > 0, np.clip(df, degrees.min(), degrees.sum()), np.inf)
-    single = sum((len(own) / len(panels)) ** 2 for own in networks if trainings_of(own) == 1)
-    return whole + single * pooled_variance(trained)[0], df
-
-
-def trainings_of(panels: Sequence[Panel]) -> int:
-    """How many trainings the panels of one network have."""
-    return len(np.unique(np.concatenate([panel.seeds for panel in panels])))
-
-
-def own_variance(panels: Sequence[Panel]) -> Floats:
-    """Variance between trainings of all differences, in the mean over the panels of one network; shaped as B."""
-    centred = [panel.trainings - panel.trainings.mean(axis=1, keepdims=True) for panel in panels]
-    seeds = np.unique(np.concatenate([panel.seeds for panel in panels]))
-    joined = np.zeros((len(centred[0]), len(seeds)))
-    for part, panel in zip(centred, panels, strict=True):
-        joined[:, np.searchsorted(seeds, panel.seeds)] += part / len(panels)
-    return _differences(joined @ joined.T / (len(seeds) - 1))
-
-
-def pooled_variance(networks: Sequence[Sequence[Panel]]) -> tuple[Floats, int]:
-    """Variance between trainings of all differences, mean over networks, and its degrees of freedom."""
-    degrees = [trainings_of(panels) - 1 for panels in networks]
-    parts = [df * own_variance(panels) for df, panels in zip(degrees, networks, strict=True)]
-    return np.asarray(sum(parts)) / sum(degrees), sum(degrees)
 
 
 def half_widths(spread: Spread) -> Floats:
