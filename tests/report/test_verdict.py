@@ -70,16 +70,17 @@ def cautioned(trainings: dict[str, int], *, samples: int = 20) -> str:
 
 def test_the_page_says_what_intervals_are_over() -> None:
     whole = "Intervals are over samples (each with draws of its own) and trainings."
-    assert cautioned({"CNN": 3}) == whole
-    assert cautioned({"CNN": 2, "MLP": 2}) == whole
+    assert cautioned({"CNN": 4}) == whole
+    assert cautioned({"CNN": 2, "MLP": 2, "LLR": 2}) == whole
+    assert "4 trainings of 2 networks are too few" in cautioned({"CNN": 2, "MLP": 2})
     assert cautioned({"CNN": 1, "MLP": 1}).startswith(
         "There is one training per panel: intervals are over samples alone"
     )
     assert "2 trainings of one network are too few" in cautioned({"CNN": 2})
-    assert "1 of 3 networks has one training" in cautioned({"CNN": 2, "MLP": 2, "LLR": 1})
+    assert "1 of 3 networks has one training" in cautioned({"CNN": 3, "MLP": 2, "LLR": 1})
 
 
 def test_the_page_says_how_many_samples_it_takes() -> None:
     """One method in one panel: 2⁻ⁿ must be at most 0.0125."""
-    assert "A panel has 6 samples only: it takes 7 to" in cautioned({"CNN": 3}, samples=6)
-    assert "samples only" not in cautioned({"CNN": 3}, samples=7)
+    assert "A panel has 6 samples only: it takes 7 to" in cautioned({"CNN": 4}, samples=6)
+    assert "samples only" not in cautioned({"CNN": 4}, samples=7)

@@ -141,7 +141,8 @@ def _of_trainings(table: Medians) -> list[str]:
         ]
     known = ["Intervals are over samples (each with draws of its own) and trainings."]
     if sum(networks.values()) - len(networks) < FEWEST:
-        few = f"{max(networks.values())} trainings of one network are too few to know how far trainings differ"
+        many = "one network" if len(networks) == 1 else f"{len(networks)} networks"
+        few = f"{sum(networks.values())} trainings of {many} are too few to know how far trainings differ"
         known.append(f"But {few}: intervals are wide, and no method that is trained is called clearly better or worse.")
     elif single:
         are = "has" if single == 1 else "have"

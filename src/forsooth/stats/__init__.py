@@ -29,9 +29,9 @@ worst corner, ten trainings that saw five samples.
 are corrected by Holm (1979), so that a board of equal methods names any difference at all in at most 5 % of cases,
 however the methods depend on each other. Rank intervals come from the same comparisons, and hold for all methods at
 once (Mohamad, Goeman and van Zwet 2022). No p-value from n samples is smaller than 2 · 2⁻ⁿ, what n signs alone can
-say without a law for the scores; and there is no claim at all where trainings have fewer than two degrees of freedom.
-For claims B is raised to what other methods and panels make likely (`trainings.steadied`), and in a single panel it
-is at least the mean of all.
+say without a law for the scores; and there is no claim at all where trainings have fewer than three degrees of
+freedom. For claims B is raised to what other methods and panels make likely (`trainings.steadied`), and in a single
+panel it is at least the mean of all.
 
 Holm 1979, Scandinavian Journal of Statistics 6. Mohamad, Goeman, van Zwet 2022, Biometrics 78. Owen 2007, Annals of
 Applied Statistics 1 (a bootstrap of rows and columns triples E). Satterthwaite 1946, Biometrics Bulletin 2. Welch

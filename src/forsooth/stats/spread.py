@@ -12,7 +12,7 @@ from forsooth.stats.trainings import by_themselves, differences_of, groups_of
 CONFIDENCE = 0.95
 WIDTH = float(stats.norm.isf((1 - CONFIDENCE) / 2))  # half an interval, in standard errors
 TOLERANCE = 1e-6  # two ways to compute one thing (DeepLIFT, Deep SHAP on zeros) differ by rounding; that is no finding
-FEWEST = 2.0  # degrees of freedom of trainings below which nothing is claimed
+FEWEST = 3.0  # degrees of freedom of trainings below which nothing is claimed
 LUCK = 0.3  # an interval reckons with trainings that agree by luck: B may be as large as its upper 1 - LUCK bound
 CLAIMED_LUCK = 0.01  # the same where something is claimed, far out in the tail
 
