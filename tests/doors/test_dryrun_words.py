@@ -28,7 +28,7 @@ def shares(present: dict[str, float], absent: dict[str, float], artefact="waterm
     return rows
 
 
-PRESENT = {"good": 0.61, "poor": 0.3, "blind": 0.085, "edgy": 0.58, "random": 0.09, "sobel": 0.59, "oracle": 1.0}
+PRESENT = {"good": 0.61, "poor": 0.3, "blind": 0.084, "edgy": 0.58, "random": 0.09, "sobel": 0.59, "oracle": 1.0}
 ABSENT = {"good": 0.09, "poor": 0.3, "blind": 0.1, "edgy": 0.15, "random": 0.09, "sobel": 0.2, "oracle": 1.0}
 
 
@@ -50,7 +50,7 @@ def test_the_sentence_of_the_issue():
     assert "watermark: poor puts 30 % [29, 31]" in said and "Absent artefact: 30 %, better than random." in said
     assert "edgy puts 58 % [57, 59]" in said and "But sobel, which never looks at the model, puts 59 % there." in said
     assert "Absent artefact: 15 %, not clearly better than sobel, which never looks at the model." in said
-    assert "blind puts 8 % [8, 9]" in said and "That is no better than random." in said
+    assert "blind puts 8 % [7, 9]" in said and "That is no better than random." in said
     assert "right on 97 % of the test images, and could expect 50 % without the artefact: it uses it." in said
     assert "40 images with it were explained, and 40 without." in said and "may rightly lie elsewhere" not in said
 

@@ -19,8 +19,8 @@ def small() -> Results:
 def test_markdown_by_hand() -> None:
     lines = markdown(leaderboard(small(), "m")).splitlines()
     assert lines[0].startswith("| rank | method | score | 95 % interval | group |")
-    assert lines[2].startswith("| 1 [1–1] | a\\|b | 0.500 | 0.500–0.500 | A | 0.500–0.500 | 0 % |")
-    assert lines[3].startswith("| 2 [2–2] | random ○ | 0.250 |")
+    assert lines[2].startswith("| 1 [1–2] | a\\|b | 0.500 | 0.500–0.500 | A | 0.500–0.500 | 0 % |")
+    assert lines[3].startswith("| 2 [1–2] | random ○ | 0.250 |")
     assert {line.replace("\\|", "").count("|") for line in lines} == {len(MEANING) + 1}
 
 

@@ -13,15 +13,15 @@ from forsooth.doors import words
 from forsooth.doors.subject import Subject
 from forsooth.games.shapley import Estimate
 from forsooth.records import SCORED, Cell
-from forsooth.report import bootstrap
-from forsooth.report.bootstrap import Floats
 from forsooth.report.promises import gap_table
 from forsooth.scores import bias
+from forsooth.stats.differences import LEVEL, Bools, differing, letters
+from forsooth.stats.panels import Floats
+from forsooth.stats.spread import half_widths, pvalues, spread_of_means
 from forsooth.suites import anchors, explain
 
 END = "shapley"  # the other end of the scale: Shapley values of another seed, or the anchor itself where it is exact
 NULLS = ("constant", "random")
-DRAWS = 2_000
 SHOWN = ("method", "m_bias", "low", "high", "relative", "worst", "group", "failed", "status")
 ROWS = ("method", "sample", "target", "end", "fraction", "metric", "value", "error", "players", "noise")
 Pairs = Sequence[tuple[str, float]]
@@ -34,13 +34,14 @@ class BiasResult:
     table  one line per method, least biased first:
            m_bias     mean over the inputs of the mean over the rows; a row is the top or the bottom 10, 30, 50, 70 or
                       90 % of the players, as far as there are enough players
-           low, high  95 % interval: a bootstrap over the inputs, every draw moved by a normal draw from the
-                      jackknife covariance of the sampled Shapley values; rather too wide than too narrow
+           low, high  95 % interval of this method alone, Student's over the inputs, widened by the jackknife variance
+                      of the sampled Shapley values: rather too wide than too narrow; none of one input
            relative   m_bias times the root of the number of players: 1 is what a constant map says of each player
            m_bias_split  the same without the noise in the norm of the Shapley values, where that is defined
            worst      the row with the largest mean over the inputs
-           group      the same letter: cannot be told apart from the first of the group (paired differences)
-           beats_constant, beats_random  whether the paired difference to that null excludes 0
+           group      the same letter: cannot be told apart from the first of the group; paired differences, all pairs
+                      corrected as one family, so that of equal methods any two differ in at most 5 % of runs
+           beats_constant, beats_random  whether it is clearly below that null, in the same family
            failed     share of the inputs without a usable map; each counts as the worse of the two nulls
            gap, broken  median gap of a method that promises a sum, and share of the inputs where it misses by over 0.1
            kind       method, null (ignores the model) or anchor (the Shapley values themselves, sampled once more)
@@ -159,8 +160,9 @@ def compared(maps: Mapping[str, Tensor], anchor: Estimate) -> list[dict[str, Any
     failed = bad.mean(1) if usable.any() else np.ones(len(names))
     filled = np.where(bad, values[nulls][:, usable].max(0), values[:, usable])  # (m, usable)
     left = np.where(bad[..., None], held.left[nulls][:, usable].max(0), held.left[:, usable])
-    drawn = count**0.5 * draws(filled, left, anchor)  # on the relative scale, where a tolerance for rounding has sense
     mean = np.where(failed < 1, filled.sum(1) / max(1, usable.sum()), np.nan)
+    parts = jackknifed(filled, left, anchor)
+    half, differ = judged_pairs(filled, parts, rivals=np.isfinite(mean) & (np.array(names) != END), scale=count**0.5)
     lines = []
     for k in np.argsort(mean, kind="stable"):
         state = ("ok", "") if failed[k] < 1 else ("undefined", why_nothing(maps[names[k]], bool(usable.any())))
@@ -172,14 +174,26 @@ def compared(maps: Mapping[str, Tensor], anchor: Estimate) -> list[dict[str, Any
             "message": state[1],
             "place": k,
         }
-        lines.append({**line, **numbers(k, mean, drawn, count), "worst": worst(held.by_row[k], pairs)})
-    return lettered(lines, drawn, nulls)
+        own = {"m_bias": mean[k], "low": np.maximum(0.0, mean[k] - half[k]), "high": mean[k] + half[k]}
+        own |= {"relative": mean[k] * count**0.5, "worst": worst(held.by_row[k], pairs)}
+        lines.append({**line, **own})
+    return lettered(lines, differ, nulls)
 
 
-def numbers(k: int, mean: Floats, drawn: Floats, count: int) -> dict[str, float]:
-    """The mean of method number k and its interval, from draws (m, draws) on the relative scale."""
-    low, high = bootstrap.interval(drawn[k]) / np.sqrt(count) if np.isfinite(mean[k]) else (np.nan, np.nan)
-    return {"m_bias": mean[k], "low": float(low), "high": float(high), "relative": mean[k] * count**0.5}
+def judged_pairs(values: Floats, parts: Floats | None, *, rivals: Bools, scale: float) -> tuple[Floats, Bools]:
+    """Half the interval of each mean (m,), nan of one input, and which rivals differ (m, m), all pairs one family.
+
+    values  (m, n) of every method and input
+    parts   (m, g) of `jackknifed`
+    scale   times which values are relative: there a tolerance for rounding has sense
+    """
+    none = np.full(len(values), np.nan)
+    if values.shape[1] == 0:
+        return none, np.zeros((len(values), len(values)), dtype=bool)
+    spread = spread_of_means(scale * values, None if parts is None else scale * parts)
+    known = rivals[:, None] & rivals & ~np.eye(len(values), dtype=bool)
+    found = np.where(known, pvalues(scale * values.mean(1), spread), np.nan)
+    return half_widths(spread)[:-1, -1] / scale, differing(found, level=LEVEL)
 
 
 def worst(by_row: Floats, pairs: Pairs) -> str:
@@ -197,42 +211,36 @@ def why_nothing(attribution: Tensor, anchored: bool) -> str:
     return "every map is zero" if bool((attribution == 0).all()) else "no map is usable: zero, nan or infinite"
 
 
-def lettered(lines: list[dict[str, Any]], drawn: Floats, nulls: Sequence[int]) -> list[dict[str, Any]]:
+def lettered(lines: list[dict[str, Any]], differ: Bools, nulls: Sequence[int]) -> list[dict[str, Any]]:
     """The lines, in their order, with tie groups and whether they beat the nulls; the anchor is no rival."""
     rivals = [line for line in lines if line["m_bias"] == line["m_bias"] and line["method"] != END]
-    groups = bootstrap.letters(-drawn[[line["place"] for line in rivals]])
-    for line, letter in zip(rivals, groups, strict=True):
+    places = [line["place"] for line in rivals]
+    for line, letter in zip(rivals, letters(differ[np.ix_(places, places)]), strict=True):
         line["group"] = letter
+    height = {line["place"]: line["m_bias"] for line in lines}
     for line in lines:
         own = line.pop("place")
         for name, null in zip(NULLS, nulls, strict=True):
-            beats = line["m_bias"] == line["m_bias"] and bool(bootstrap.exceeds(drawn[null] - drawn[own]))
-            line[f"beats_{name}"] = beats
+            line[f"beats_{name}"] = bool(differ[own, null]) and height[own] < height[null]
     return lines
 
 
-def draws(values: Floats, left: Floats, anchor: Estimate) -> Floats:
-    """Draws of the mean over inputs, the same inputs and the same noise for all methods.
+def jackknifed(values: Floats, left: Floats, anchor: Estimate) -> Floats | None:
+    """What the sampling of the Shapley values does to the mean over inputs, the same permutations for all methods.
 
     values   (m, n) M_bias of every method and input
     left     (m, n, g) the same without each group of permutations
-    returns  (m, draws)
+    returns  (m, g) parts of the delete-a-group jackknife (`scores.bias.jackknife`), whose squares sum to the variance
+             of the mean; None where nothing was sampled
 
-    A draw takes n inputs with replacement. To it is added Σ_g z_g d_g, with z standard normal and d the parts of the
-    delete-a-group jackknife (`scores.bias.jackknife`), whose squares sum to the variance of the mean from the sampling
-    of the Shapley values: all inputs walk the same permutations, so that this error does not average out over them.
-    What is independent from input to input is counted twice, which makes the interval a little too wide.
+    All inputs walk the same permutations, so that this error does not average out over them. What is independent from
+    input to input is counted twice, which makes the interval a little too wide.
     """
-    m, n = values.shape
-    if n == 0:
-        return np.zeros((m, DRAWS))
-    rng = np.random.default_rng(list(b"the door of bias"))
-    drawn = values @ bootstrap.counts(n, draws=DRAWS, rng=rng) / n
-    if anchor.permutations == 0 or left.shape[2] < 2:
-        return drawn
+    if anchor.permutations == 0 or left.shape[2] < 2 or values.shape[1] == 0:
+        return None
     ratio = (anchor.sizes.sum() / anchor.sizes).numpy()  # (g,)
-    whole, without = values.mean(1, keepdims=True), left.mean(1)  # (m, 1), (m, g)
+    whole = values.mean(1, keepdims=True)  # (m, 1)
+    without = left.mean(1)  # (m, g)
     pseudo = ratio * whole - (ratio - 1) * without
     centre = (pseudo / ratio).sum(1, keepdims=True)
-    parts = (pseudo - centre) / np.sqrt((ratio - 1) * len(ratio))
-    return drawn + parts @ rng.standard_normal((len(ratio), DRAWS))
+    return np.asarray((pseudo - centre) / np.sqrt((ratio - 1) * len(ratio)))

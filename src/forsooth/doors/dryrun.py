@@ -37,7 +37,7 @@ PROVING = 10  # test images: all of them right by luck has a probability of 2^-1
 LEAST_SIDE = 16
 GOOD = 0.9  # accuracy on val below which our own training is begun anew, once
 STEPS, EPOCHS = 1_000, 150  # our own training: at least so many steps, but not more epochs
-MEANS = "These are means over images, with a bootstrap over them; the leaderboards below take medians."
+MEANS = "These are means over images, with Student's intervals; the leaderboards below take medians."
 VERSION = 2
 
 

@@ -1,7 +1,7 @@
 """The table of a dry run: shares of attribution on the artefact, with intervals, beside maps that ignore the model."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +11,12 @@ import pandas as pd
 from forsooth import report
 from forsooth.counted import counted
 from forsooth.records import UsageError
-from forsooth.report import bootstrap
-from forsooth.report.bootstrap import Floats
 from forsooth.report.promises import gap_table
 from forsooth.scores.planted import ATTR
+from forsooth.stats import holm
+from forsooth.stats.differences import LEVEL
+from forsooth.stats.spread import half_widths, pvalues, spread_of_means
 
-DRAWS = 2_000
 HALFWAY = 0.5  # of the way from a random map to the oracle: who is surely beyond it shows the artefact
 PRESENCES = ("with", "without")
 SHOWN = ("artefact", "method", "present", "absent", "random", "finding", "status")
@@ -29,7 +29,7 @@ class DryRun:
 
     table   one line per artefact and method, in the order asked; behind them the nulls and the oracle:
             present, low, high     mean share of |attribution| on the artefact's region over test images that have it,
-                                   with a 95 % bootstrap interval; an image without a usable map counts as 0
+                                   with Student's 95 % interval; an image without a usable map counts as 0
             absent, absent_low, absent_high  the same over images without it: there its absence tells the label
             region                 share of the image that the region takes: what a constant map scores
             random                 what random maps scored
@@ -37,7 +37,8 @@ class DryRun:
             finding                "shows it": clearly better than every null, and the interval lies beyond halfway from
                                    the region's share to 1; "a hint": clearly better than a random and a constant map;
                                    "nothing": not even that
-            unbeaten, absent_unbeaten  nulls that the method does not clearly beat, the strongest first
+            unbeaten, absent_unbeaten  nulls that the method does not clearly beat, the strongest first; "clearly" is
+                                   corrected over all methods, nulls and artefacts of the table
             kind                   method, null (ignores the model) or oracle (is told the region)
             failed                 share of explained images without a usable map
             gap, broken            median gap of a method that promises a sum, and share of images where it misses it
@@ -80,10 +81,32 @@ class DryRun:
         return "\n".join(["# Dry run", "", *body, "", self.words, ""])
 
 
+@dataclass(frozen=True)
+class Shares:
+    """Shares of all methods on images with an artefact, or without.
+
+    mean    method -> mean share over images
+    half    method -> half its 95 % interval
+    beaten  method -> null -> p-value that the method is no better
+    """
+
+    mean: Mapping[str, float]
+    half: Mapping[str, float]
+    beaten: Mapping[str, Mapping[str, float]]
+
+
+Key = tuple[str, str]  # artefact and presence
+
+
 def tabled(rows: pd.DataFrame, kinds: Mapping[str, str]) -> pd.DataFrame:
     """The table of `DryRun` from the rows of all cells; kinds: method -> method, null or oracle, in order."""
+    artefacts = dict(list(rows.groupby("manipulation", sort=False)))
+    shares = {
+        (name, presence): shares_of(own, presence, kinds) for name, own in artefacts.items() for presence in PRESENCES
+    }
+    shares = corrected(shares, kinds)
     lines = []
-    for artefact, own in rows.groupby("manipulation", sort=False):
+    for artefact, own in artefacts.items():
         trained = own[own["metric"].eq("accuracy")].iloc[0]
         here = {
             "artefact": artefact,
@@ -91,8 +114,8 @@ def tabled(rows: pd.DataFrame, kinds: Mapping[str, str]) -> pd.DataFrame:
             "p_star": trained["p_star"],
             "region": trained["er"],
         }
-        drawn = {presence: draws(own, presence, kinds) for presence in PRESENCES}
-        lines += [{**here, **line(method, kind, own, drawn, kinds)} for method, kind in kinds.items()]
+        known = {presence: shares[artefact, presence] for presence in PRESENCES}
+        lines += [{**here, **line(method, kind, own, known)} for method, kind in kinds.items()]
     table = pd.DataFrame(lines)
     blind = table[table["method"].eq("random")].set_index("artefact")["present"]
     table = table.join(gap_table(rows), on="method")
@@ -100,26 +123,42 @@ def tabled(rows: pd.DataFrame, kinds: Mapping[str, str]) -> pd.DataFrame:
     return table.assign(finding=[finding(one) for one in table.to_dict("records")])
 
 
-def draws(own: pd.DataFrame, presence: str, kinds: Mapping[str, str]) -> dict[str, tuple[float, Floats]]:
-    """method -> mean share and draws of it (draws,), the same images for all."""
+def shares_of(own: pd.DataFrame, presence: str, kinds: Mapping[str, str]) -> Shares:
+    """Shares on images of one artefact, the same images for all methods; p-values are not yet corrected."""
     scored = own[own["metric"].eq("attr") & own["presence"].eq(presence) & own["sample"].ge(0)]
     scored = counted(scored, ATTR)
     if scored.empty:
-        return {}
-    shares = scored.pivot(index="sample", columns="method", values="value")
-    rng = np.random.default_rng(list(f"dry run {presence}".encode()))
-    weights = bootstrap.counts(len(shares), draws=DRAWS, rng=rng) / len(shares)  # (n, draws)
-    values = {name: shares[name].to_numpy() for name in kinds if name in shares}
-    return {name: (float(own.mean()), own @ weights) for name, own in values.items()}
+        return Shares({}, {}, {})
+    wide = scored.pivot(index="sample", columns="method", values="value")
+    names = [name for name in kinds if name in wide]
+    values = wide[names].to_numpy().T  # (methods, images)
+    mean = values.mean(axis=1)
+    spread = spread_of_means(values)
+    better = pvalues(mean, spread) / 2  # one-sided
+    better = np.where(mean[:, None] > mean, better, 1.0)
+    nulls = [k for k, name in enumerate(names) if kinds[name] == "null"]
+    beaten = {name: {names[null]: better[k, null] for null in nulls if null != k} for k, name in enumerate(names)}
+    half = half_widths(spread)[:-1, -1]
+    return Shares(dict(zip(names, mean, strict=True)), dict(zip(names, half, strict=True)), beaten)
 
 
-def line(
-    method: str,
-    kind: str,
-    own: pd.DataFrame,
-    drawn: Mapping[str, Mapping[str, tuple[float, Floats]]],
-    kinds: Mapping[str, str],
-) -> dict[str, Any]:
+def corrected(shares: Mapping[Key, Shares], kinds: Mapping[str, str]) -> dict[Key, Shares]:
+    """The same, p-values of methods against nulls corrected as one family over all artefacts."""
+    claims = [
+        (key, method, null)
+        for key, own in shares.items()
+        for method, nulls in own.beaten.items()
+        for null in nulls
+        if kinds[method] == "method"
+    ]
+    adjusted = holm([shares[key].beaten[method][null] for key, method, null in claims])
+    beaten = {key: {method: dict(nulls) for method, nulls in own.beaten.items()} for key, own in shares.items()}
+    for (key, method, null), pvalue in zip(claims, adjusted, strict=True):
+        beaten[key][method][null] = float(pvalue)
+    return {key: replace(own, beaten=beaten[key]) for key, own in shares.items()}
+
+
+def line(method: str, kind: str, own: pd.DataFrame, shares: Mapping[str, Shares]) -> dict[str, Any]:
     """What one method scored on one artefact, with it and without."""
     rows = own[own["method"].eq(method) & own["metric"].eq("attr")]
     took_part = counted(rows, ATTR)
@@ -129,17 +168,24 @@ def line(
     found["present_defined"] = with_it["value"].mean()
     if found["failed"] == 1:  # not one map
         found |= {"status": rows["status"].iloc[0], "message": rows["message"].iloc[0]}
-        drawn = {}
     for presence, prefix, name in (("with", "", "present"), ("without", "absent_", "absent")):
-        here = drawn.get(presence, {})
-        mean, all_draws = here.get(method, (np.nan, np.full(1, np.nan)))
-        low, high = bootstrap.interval(all_draws)
-        rivals = [null for null, k in kinds.items() if k == "null" and null in here and null != method]
-        better = [null for null in rivals if bootstrap.exceeds(all_draws - here[null][1])]
-        found |= {name: mean, f"{prefix}low": float(low), f"{prefix}high": float(high)}
-        strongest = sorted(set(rivals) - set(better), key=lambda null: -here[null][0])
-        found |= {f"{prefix}unbeaten": ", ".join(strongest)}
+        here = shares[presence]
+        known = method in here.mean and found["failed"] < 1
+        mean = here.mean[method] if known else np.nan
+        half = here.half[method] if known else np.nan
+        found |= {
+            name: mean,
+            f"{prefix}low": np.maximum(0.0, mean - half),
+            f"{prefix}high": np.minimum(1.0, mean + half),
+        }
+        found |= {f"{prefix}unbeaten": ", ".join(unbeaten(method, here) if known else [])}
     return found
+
+
+def unbeaten(method: str, shares: Shares) -> list[str]:
+    """Nulls that the method is not clearly better than, the strongest first."""
+    left = [null for null, pvalue in shares.beaten[method].items() if not pvalue <= LEVEL]
+    return sorted(left, key=lambda null: -shares.mean[null])
 
 
 def finding(one: Mapping[str, Any]) -> str:

@@ -10,7 +10,7 @@ from forsooth.doors.words import joined
 from forsooth.report.promises import broken_promises
 
 SURE = 0.9  # accuracy below which a model may rightly look elsewhere, too
-FEW = 15  # images of one kind below which a bootstrap is not to be relied on
+FEW = 15  # images of one kind below which a mean of skewed shares has no good interval
 
 
 def told(table: pd.DataFrame, rows: pd.DataFrame, said: Sequence[str], *, visibility: int, own: bool) -> str:

@@ -1,6 +1,7 @@
 """How often each method would draw attention to what has no function: the table, its intervals, and plain words."""
 
 from dataclasses import dataclass, fields
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from forsooth.stats import holm, share_of
 
 FEW = 20  # inputs below which an interval says little
 SHOWN = ("method", "attention", "low", "high", "defined", "raised", "change", "failed", "status")
-CERTAIN = 0.05  # level of all tests together whether a method differs from the least attentive
+CERTAIN = 0.05  # chance that of methods that are all the same any two are said to differ
 
 
 @dataclass(frozen=True)
@@ -195,14 +196,21 @@ def advice(methods: pd.DataFrame, rows: pd.DataFrame, threshold: float) -> str:
     if methods.empty:
         return "No method gave a usable map: ask others."
     best, names = methods["method"].iloc[0], methods["method"].tolist()
-    chances = holm([rarity(rows, best, name, threshold) for name in names[1:]])
-    worse = [name for name, p in zip(names[1:], chances, strict=True) if p < CERTAIN]
+    worse = surely_worse(rows, best, names, threshold)
     same = [name for name in names if name not in worse]
     often = methods[methods["low"] > 0.5]["method"].tolist()
     tail = f" In more than half of the inputs {joined(often)} would mislead." if often else ""
     rest = f"; {joined(worse)} {'does' if len(worse) == 1 else 'do'} so clearly more often" if worse else ""
     least = f"Least drawn to what has no function: {joined(same, 'or')}{rest}.{tail}"
     return f"{least} Steadiness alone is no proof: ask `forsooth bias`, too."
+
+
+def surely_worse(rows: pd.DataFrame, best: str, names: list[str], threshold: float) -> list[str]:
+    """Those of `names`, least first, that draw more attention than `best`: it was picked, so all pairs are a family."""
+    pairs = list(combinations(names, 2))
+    adjusted = holm([rarity(rows, one, two, threshold) for one, two in pairs])
+    sure = [pair for pair, value in zip(pairs, adjusted, strict=True) if value <= CERTAIN]
+    return [name for name in names if (best, name) in sure]
 
 
 def rarity(rows: pd.DataFrame, one: str, two: str, threshold: float) -> float:

@@ -8,8 +8,9 @@ import pandas as pd
 from forsooth.doors.subject import Subject
 from forsooth.report.promises import broken_promises, with_word
 from forsooth.scores import convergence
+from forsooth.stats.differences import enough_for_pairs
 
-FEW = 5  # inputs from which a bootstrap says something
+FEW = 20  # inputs from which intervals say something of other inputs
 # They hide parts of the input as the Shapley values do: near to them, and nearly as dear.
 HIDING = (
     "kernel_shap",
@@ -32,7 +33,8 @@ def told(about: Subject, table: pd.DataFrame, noise: Sequence[float]) -> str:
     scored = table[table["m_bias"].notna()]
     methods = scored[scored["kind"].eq("method")]
     found = [*left_out(noise), *least(methods), *against_nulls(methods), *floor(about, table), *promises(table)]
-    warned = [*noisy(about, methods, noise), *few(len(about.x))]
+    inputs = sum(share == share for share in noise)
+    warned = [*noisy(about, methods, noise), *few(inputs, compared(table))]
     parts = [" ".join([setting(about), *about.said]), " ".join(found), *warned, advice(about, table, methods, noise)]
     return "\n\n".join(part for part in parts if part)
 
@@ -59,7 +61,9 @@ def least(methods: pd.DataFrame) -> list[str]:
     if methods.empty:
         return ["No method gave a usable map."]
     best = methods.iloc[0]
-    interval = f"m_bias {short(best['m_bias'])}, 95 % interval {short(best['low'])} to {short(best['high'])}"
+    interval = f"m_bias {short(best['m_bias'])}"
+    if best["low"] == best["low"]:
+        interval += f", 95 % interval {short(best['low'])} to {short(best['high'])}"
     tied = methods["method"][methods["group"].eq(best["group"])].tolist()[1:]
     if len(methods) == 1:
         return [f"{best['method']} has {interval}."]
@@ -112,11 +116,28 @@ def noisy(about: Subject, methods: pd.DataFrame, noise: Sequence[float]) -> list
     return [said]
 
 
-def few(inputs: int) -> list[str]:
-    if inputs >= FEW:
+def compared(table: pd.DataFrame) -> int:
+    """How many methods and nulls are compared with each other."""
+    return int(table["group"].ne("").sum())
+
+
+def few(inputs: int, rivals: int) -> list[str]:
+    """A warning where inputs are few, and how many it takes before anything can be told apart.
+
+    inputs  that have a score
+    rivals  methods and nulls that are compared
+    """
+    if inputs >= FEW or not inputs:
         return []
+    needed = enough_for_pairs(rivals)
     many = "one input" if inputs == 1 else f"{inputs} inputs"
-    return [f"Warning: with {many} the intervals say little about other inputs; give at least {FEW}, better 20."]
+    if inputs < needed:
+        none = "there is no interval, and " if inputs == 1 else ""
+        return [
+            f"Warning: with {many} {none}nothing can be told apart; to compare {rivals} maps give at least {needed}, "
+            f"better {max(FEW, 2 * needed)}."
+        ]
+    return [f"Warning: with {many} the intervals say little about other inputs; give at least {FEW}."]
 
 
 def advice(about: Subject, table: pd.DataFrame, methods: pd.DataFrame, noise: Sequence[float]) -> str:
@@ -129,6 +150,9 @@ def advice(about: Subject, table: pd.DataFrame, methods: pd.DataFrame, noise: Se
     cost = f"{about.forwards():,} forwards for an input"
     if winners.empty and rough:
         return "Ask again with more permutations before you choose: nothing here can be told from a constant map."
+    needed = enough_for_pairs(compared(table))
+    if winners.empty and len(finite) < needed:
+        return f"Ask again with at least {needed} inputs before you choose: with fewer, nothing can be told apart."
     if winners.empty:
         return (
             f"Use Shapley values themselves, at {cost}: no method here is clearly better than a map that says nothing."

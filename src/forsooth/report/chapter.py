@@ -25,7 +25,7 @@ def chapter(results: Results, tables: Mapping[str, Medians]) -> Values:
         **{name: run[name] for name in ("suite", "title", "question", "preset", "seed", "command", "facts", "cells")},
         **{name: _flat(run[name]) for name in ("versions", "hardware", "settings")},
         "verdict": tuple(run.get("answer", ())) or verdict(results, tables, boards),  # a door has words of its own
-        "caution": caution(results),
+        "caution": caution(tables),
         "tiles": _tiles(results, tables),
         "factors": ", ".join(run["factors"]),
         "levels": {factor: ", ".join(levels(results, factor)) for factor in run["factors"]},
@@ -112,7 +112,7 @@ def _lines(lines: pd.DataFrame) -> list[Values]:
 
 def _sort(line: Mapping[str, Any]) -> dict[str, Any]:
     names = {"95 % interval": "low", "quartiles": "q1", "score": "score", "rank": "rank", "group": "group"}
-    names |= {name: name for name in ("failed", "gap", "broken", "spread", "wins", "panels")}
+    names |= {name: name for name in ("failed", "gap", "broken", "spread", "wins", "panels", "over")}
     return {shown: "" if pd.isna(line[name]) else line[name] for shown, name in names.items()}
 
 

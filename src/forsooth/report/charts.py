@@ -10,7 +10,6 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from forsooth.report.aggregate import Results, levels, panel_names
-from forsooth.report.bootstrap import Floats
 from forsooth.report.drawing import (
     BLUE,
     FAINT,
@@ -31,6 +30,7 @@ from forsooth.report.drawing import (
 )
 from forsooth.report.leaderboard import board
 from forsooth.report.tables import accuracies
+from forsooth.stats.panels import Floats
 
 
 def leaderboards(results: Results, tables: Tables) -> tuple[Drawing, ...]:

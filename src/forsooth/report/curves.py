@@ -8,9 +8,9 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from forsooth.report.aggregate import Results, levels
-from forsooth.report.bootstrap import Floats
 from forsooth.report.drawing import INK, MUTED, NULL, Drawing, Tables, colours, note, sheet
 from forsooth.report.medians import CEILING, Medians
+from forsooth.stats.panels import Floats
 
 FACTORS = ("dataset", "model", "player")
 

@@ -5,12 +5,15 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from forsooth.report.aggregate import Results, choose, levels
-from forsooth.report.bootstrap import Floats, exceeds, interval, letters, ranks
 from forsooth.report.medians import Medians, medians, where
 from forsooth.report.promises import NO_GAPS, gap_table
+from forsooth.stats import differences
+from forsooth.stats.differences import Bools, differing, letters, pairs, ranks
+from forsooth.stats.panels import Floats
+from forsooth.stats.spread import half_widths, spread_of
 
 COLUMNS = (
-    *("method", "score", "low", "high", "q1", "median", "q3", "rank", "rank_low", "rank_high", "group"),
+    *("method", "score", "low", "high", "over", "q1", "median", "q3", "rank", "rank_low", "rank_high", "group"),
     *("failed", "gap", "broken", "spread", "panels", "of", "wins", "null"),
 )
 
@@ -19,16 +22,21 @@ def leaderboard(results: Results, metric: str, by: str | None = None) -> pd.Data
     """One line per method, best first; with `by`, one leaderboard for each level of that factor, one below the other.
 
     score       mean over panels of the panel's median over samples and seeds
-    low, high   95 % bootstrap interval over samples and seeds
+    low, high   95 % interval of this score alone, over what `over` says; it ends where the metric does
+    over        "samples and trainings", or "samples" where no panel has two trainings of it
     q1, median, q3  of all samples of all panels
-    rank        1 + how many do better; the oracle is not ranked; rank_low, rank_high from the bootstrap
-    group       tie group: a new letter where the paired difference to the group's first member excludes 0
+    rank        1 + how many do better; the oracle is not ranked
+    rank_low, rank_high  1 + how many are clearly better, and how many are not clearly worse: 95 %, of all at once
+    group       tie group: a new letter where a method is clearly worse than the group's first member
     failed      share of samples without a score; they count as the worst value in the metric's bounds
     gap, broken median gap of methods that promise a sum, and share of samples where they miss it
     spread      standard deviation of the panel's median between trainings, mean over panels
     panels, of  in how many of the panels it took part
-    wins        panels in which it is better, with an interval that excludes 0, than each null that is no oracle
+    wins        panels in which it is clearly better than each null that is no oracle
     null        ignores the model
+
+    "Clearly" holds for a whole board: where all methods are the same, at most one board in twenty names any difference
+    (`forsooth.stats`).
 
     Where no map was scored there is no line.
     A method that took part in some of the panels stands below the others, without a group: its rank is the one
@@ -54,14 +62,14 @@ def board(table: Medians, *, gaps: pd.DataFrame = NO_GAPS) -> pd.DataFrame:
     """The leaderboard over all panels of `table`; gaps as from `gap_table`."""
     part = np.isfinite(table.value)
     complete = np.asarray(part.all(axis=0))
-    score, drawn = _mean(table.value, part), _mean(table.draws, part)
-    low, high = interval(drawn)
-    rank, rank_low, rank_high = _ranks(table, part=part)
-    frame = pd.DataFrame({"method": table.methods, "score": score, "low": low, "high": high})
+    score = np.where(part, table.value, 0).sum(axis=0) / part.sum(axis=0)
+    half, differ = _judged(table, part=part)
+    low, high = np.clip([score - half, score + half], *table.bounds)
+    frame = pd.DataFrame({"method": table.methods, "score": score, "low": low, "high": high, "over": over(table)})
     frame = frame.join(_spread_of_samples(table.rows), on="method")
-    frame = frame.assign(
-        rank=rank, rank_low=rank_low, rank_high=rank_high, group=_groups(table, score, drawn, complete)
-    )
+    for name, column in zip(("rank", "rank_low", "rank_high"), _ranks(table, differ, part=part), strict=True):
+        frame[name] = column
+    frame["group"] = _groups(table, score, differ, complete)
     frame = frame.join(table.rows.groupby("method")["failed"].mean(), on="method")
     frame = frame.join(gaps, on="method").join(_spread_of_seeds(table.rows), on="method")
     frame = frame.assign(panels=part.sum(axis=0), of=len(part), wins=wins(table).sum(axis=0), null=table.null)
@@ -70,35 +78,56 @@ def board(table: Medians, *, gaps: pd.DataFrame = NO_GAPS) -> pd.DataFrame:
     return frame.iloc[order].astype(dict.fromkeys(ranked, "Int64")).reset_index(drop=True)
 
 
-def _mean(values: Floats, part: NDArray[np.bool_]) -> Floats:
-    """Mean over the panels that a method took part in: (panels, methods, ...) -> (methods, ...)."""
-    shape = part.shape + (1,) * (values.ndim - 2)
-    return np.where(part.reshape(shape), values, 0).sum(axis=0) / part.sum(axis=0).reshape(shape[1:])
+def _judged(table: Medians, *, part: NDArray[np.bool_]) -> tuple[Floats, Bools]:
+    """Half the interval of each score (methods,), and which rivals differ (methods, methods).
+
+    A pair is compared where both took part; all pairs, of whatever panels, are one family.
+    """
+    half = np.full(len(table.methods), np.nan)
+    pvalues = np.full((len(table.methods), len(table.methods)), np.nan)
+    for pattern in np.unique(part, axis=1).T:
+        own = np.flatnonzero((part == pattern[:, None]).all(axis=0))
+        pool = np.flatnonzero(part[pattern].all(axis=0))
+        chance = [panel for panel, taken in zip(table.chance, pattern, strict=True) if taken]
+        half[own] = half_widths(spread_of([panel.take(own) for panel in chance]))[:-1, -1]
+        rivals = pool[table.rival[pool]]
+        mine = np.isin(rivals, own)
+        if len(rivals) > 1 and mine.any():
+            here = pairs([panel.take(rivals) for panel in chance])
+            rows, columns = np.nonzero(mine[:, None] & ~np.eye(len(rivals), dtype=bool))
+            pvalues[rivals[rows], rivals[columns]] = here[rows, columns]
+            pvalues[rivals[columns], rivals[rows]] = here[rows, columns]
+    return half, differing(pvalues)
 
 
-def _ranks(table: Medians, *, part: NDArray[np.bool_]) -> tuple[Floats, Floats, Floats]:
-    """Rank and its interval for each rival (methods,), among all rivals that have its panels too."""
-    rank, low, high = np.full((3, len(table.methods)), np.nan)
+def over(table: Medians) -> list[str]:
+    """What the interval of each method was drawn over."""
+    trained = {
+        name
+        for panel in table.chance
+        for name, own in zip(table.methods, panel.several, strict=True)
+        if own and len(panel.seeds) > 1
+    }
+    return ["samples and trainings" if name in trained else "samples" for name in table.methods]
+
+
+def _ranks(table: Medians, differ: Bools, *, part: NDArray[np.bool_]) -> Floats:
+    """Rank, lowest and highest rank of each rival (3, methods), among all rivals that have its panels too."""
+    found = np.full((3, len(table.methods)), np.nan)
     for pattern in np.unique(part[:, table.rival], axis=1).T:
         pool = np.flatnonzero(table.rival & part[pattern].all(axis=0))
         own = (part[:, pool] == pattern[:, None]).all(axis=0)  # (pool,)
-        first = ranks(table.sign * table.value[pattern][:, pool].mean(axis=0))[own]
-        drawn = ranks(table.sign * table.draws[pattern][:, pool].mean(axis=0))[own]
-        tails = np.quantile(drawn, [0.025, 0.975], axis=1, method="closest_observation")
-        rank[pool[own]], low[pool[own]], high[pool[own]] = (
-            first,
-            np.minimum(tails[0], first),
-            np.maximum(tails[1], first),
-        )
-    return rank, low, high
+        good = table.sign * table.value[pattern][:, pool].mean(axis=0)
+        found[:, pool[own]] = ranks(good, differ[np.ix_(pool, pool)])[:, own]
+    return found
 
 
-def _groups(table: Medians, score: Floats, drawn: Floats, complete: NDArray[np.bool_]) -> list[str]:
+def _groups(table: Medians, score: Floats, differ: Bools, complete: NDArray[np.bool_]) -> list[str]:
     """Tie group of each method; none for the oracle and for those that missed a panel."""
     names = [""] * len(score)
     order = np.argsort(-table.sign * score, kind="stable")
     order = order[(complete & table.rival)[order]]
-    for method, letter in zip(order, letters(table.sign * drawn[order]), strict=True):
+    for method, letter in zip(order, letters(differ[np.ix_(order, order)]), strict=True):
         names[method] = letter
     return names
 
@@ -114,11 +143,11 @@ def _spread_of_seeds(rows: pd.DataFrame) -> pd.Series:
     return between.groupby("method").mean().rename("spread")
 
 
-def wins(table: Medians) -> NDArray[np.bool_]:
-    """(panels, methods): better than every null of the panel but the oracle, each by an interval that excludes 0."""
-    nulls = np.flatnonzero(table.null & table.rival)
-    better = np.isfinite(table.value) & ~table.null & bool(len(nulls))
-    for null in nulls:
-        away = np.isnan(table.value[:, [null]])  # some nulls read images and take no part in tables
-        better &= exceeds(table.sign * (table.draws - table.draws[:, [null]])) | away
-    return better
+def wins(table: Medians) -> Bools:
+    """(panels, methods): clearly better than every null of the panel but the oracle; all of them are one family."""
+    return differences.wins(table.chance, sign=table.sign, null=table.null, rival=table.rival)
+
+
+def losses(table: Medians) -> Bools:
+    """(panels, methods, nulls): clearly worse than that null, of all but the oracle; all of them are one family."""
+    return differences.losses(table.chance, sign=table.sign, null=table.null, rival=table.rival)

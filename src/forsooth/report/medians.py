@@ -1,16 +1,19 @@
-"""The median of every method in every panel, with its bootstrap over seeds and samples."""
+"""The median of every method in every panel, and what samples and trainings that were not drawn could make of it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from forsooth.report.aggregate import Results, in_order, took_part
-from forsooth.report.bootstrap import Counts, Floats, counts, weighted_median
+from forsooth.stats.panels import Floats, Panel, panel_of
 
-DRAWS = 1000
+# Factors that ask the same networks about the same samples in another way, and those that show the samples to others.
+SAME_NETWORKS = ("player", "end", "fraction", "placing")
+SAME_SAMPLES = (*SAME_NETWORKS, "model", "manipulation")
 CEILING = ("oracle", "shapley")  # told the truth, or the anchor itself: ends of the scale, no rivals
 
 
@@ -19,54 +22,49 @@ class Medians:
     """What rankings are made of.
 
     sign     1 where more is better, else -1
+    bounds   least and largest score that there can be
     panels   (panels,) rows of factor columns
     methods  names, in the order of the run
     null     (methods,) bool: ignores the model
     rival    (methods,) bool: is ranked (all but the oracle)
     value    (panels, methods), nan where a method took no part
-    draws    (panels, methods, draws), paired: one draw takes the same samples for all methods and all models
+    chance   (panels,) how samples and trainings move these values; all methods and models of a dataset share samples
     rows     those of `took_part`, with the column `panel`
     """
 
     metric: str
     sign: int
+    bounds: tuple[float, float]
     panels: pd.DataFrame
     methods: tuple[str, ...]
     null: NDArray[np.bool_]
     rival: NDArray[np.bool_]
     value: Floats
-    draws: Floats
+    chance: tuple[Panel, ...]
     rows: pd.DataFrame
 
 
-def medians(results: Results, metric: str, *, draws: int = DRAWS) -> Medians:
-    """Medians over samples and seeds in each panel, and `draws` bootstrap draws of them.
-
-    Samples are drawn once per dataset, so that all methods and models meet the same ones; seeds once per panel, for
-    each panel has its own models. The draws are seeded by the panel's name: the same come out at every call.
-    """
+def medians(results: Results, metric: str) -> Medians:
+    """Medians over samples and seeds in each panel."""
     rows = took_part(results, metric)
-    factors, known = results.run["factors"], results.run["methods"]
+    record = results.run["metrics"][metric]
+    factors = results.run["factors"]
+    known = results.run["methods"]
     panels = in_order(results, rows[factors].drop_duplicates()).reset_index(drop=True)
     rows = rows.merge(panels.assign(panel=panels.index), on=factors)
     present = rows["method"].unique()
     methods = (*(name for name in known if name in present), *(name for name in present if name not in known))
-    value = np.full((len(panels), len(methods)), np.nan)
-    drawn = np.full((*value.shape, draws), np.nan)
-    for panel, name, values, weights in _weighed(rows, factors=factors, draws=draws):
-        place = (panel, methods.index(name))
-        value[place] = np.median(values)
-        if len(values) > 1:  # of one value nothing is known but itself: draws of it would agree for no reason
-            drawn[place] = weighted_median(values, weights)
+    chance = tuple(_panels(rows, panels, methods=methods))
     return Medians(
         metric=metric,
-        sign=1 if results.run["metrics"][metric]["better"] == "higher" else -1,
+        sign=1 if record["better"] == "higher" else -1,
+        bounds=_bounds(record),
         panels=panels,
         methods=methods,
         null=np.array([bool(known.get(name, {}).get("null")) for name in methods], dtype=bool),
         rival=np.array([name not in CEILING for name in methods], dtype=bool),
-        value=value,
-        draws=drawn,
+        value=np.array([panel.value for panel in chance]).reshape(len(panels), len(methods)),
+        chance=chance,
         rows=rows,
     )
 
@@ -77,24 +75,31 @@ def all_medians(results: Results) -> dict[str, Medians]:
     return {metric: table for metric, table in every.items() if len(table.panels)}
 
 
-def _weighed(rows: pd.DataFrame, *, factors: list[str], draws: int) -> Iterator[tuple[int, str, Floats, Counts]]:
-    """Panel, method, values (k,) and their weights (k, draws) in every draw."""
-    shared = [factor for factor in factors if factor != "model"]
-    for _, dataset in rows.groupby(shared) if shared else [((), rows)] if len(rows) else ():
-        samples = np.unique(dataset["sample"])
-        drawn = counts(len(samples), draws=draws, rng=_generator("samples", dataset.iloc[0][shared]))
-        for panel, group in dataset.groupby("panel"):
-            seeds = np.unique(group["model_seed"])
-            trained = counts(len(seeds), draws=draws, rng=_generator("seeds", group.iloc[0][factors]))
-            for name, own in group.groupby("method"):
-                weights = drawn[np.searchsorted(samples, own["sample"])]
-                if own["model_seed"].nunique() > 1:  # nulls and single trainings have no seeds to draw
-                    weights = weights * trained[np.searchsorted(seeds, own["model_seed"])]
-                yield panel, name, own["value"].to_numpy(), weights
+def _bounds(record: Mapping[str, Any]) -> tuple[float, float]:
+    low, high = record.get("bounds") or (None, None)
+    return -np.inf if low is None else float(low), np.inf if high is None else float(high)
 
 
-def _generator(kind: str, names: pd.Series) -> np.random.Generator:
-    return np.random.default_rng(list("\x1f".join([kind, *names]).encode()))
+def _numbered(panels: pd.DataFrame, *, but: tuple[str, ...]) -> NDArray[np.int64]:
+    """A number for each panel (panels,), the same for panels that differ in the factors `but` alone."""
+    shared = [factor for factor in panels if factor not in but]
+    if not shared:
+        return np.zeros(len(panels), dtype=np.int64)
+    return panels.groupby(shared).ngroup().to_numpy()
+
+
+def _panels(rows: pd.DataFrame, panels: pd.DataFrame, *, methods: tuple[str, ...]) -> Iterator[Panel]:
+    """The panels in their order."""
+    places = pd.Index(methods)
+    datasets = _numbered(panels, but=SAME_SAMPLES)
+    networks = _numbered(panels, but=SAME_NETWORKS)
+    for panel, own in rows.groupby("panel"):
+        samples, sample = np.unique(own["sample"].to_numpy(), return_inverse=True)
+        seeds, seed = np.unique(own["model_seed"].to_numpy(), return_inverse=True)
+        scores = np.full((len(methods), len(samples), len(seeds)), np.nan)
+        scores[places.get_indexer(own["method"]), sample, seed] = own["value"].to_numpy()
+        groups = {"dataset": int(datasets[panel]), "network": int(networks[panel])}
+        yield panel_of(scores, samples=samples, seeds=seeds, **groups)
 
 
 def where(medians: Medians, keep: NDArray[np.bool_]) -> Medians:
@@ -107,6 +112,6 @@ def where(medians: Medians, keep: NDArray[np.bool_]) -> Medians:
         null=medians.null[part],
         rival=medians.rival[part],
         value=medians.value[keep][:, part],
-        draws=medians.draws[keep][:, part],
+        chance=tuple(medians.chance[k].take(np.flatnonzero(part)) for k in np.flatnonzero(keep)),
         rows=medians.rows[medians.rows["panel"].isin(medians.panels.index[keep])],
     )

@@ -17,10 +17,10 @@ from forsooth.report.medians import Medians
 PUBLISHED: Mapping[str, Mapping[str, str]] = {"xaitris": {"64": "xaitris_table_1", "8": "xaitris_table_b2"}}
 
 MEANING = {
-    "rank": "1 + how many do better; in brackets the 95 % interval",
+    "rank": "1 + how many do better; in brackets the 95 % interval, which holds for all methods at once",
     "method": "methods marked ○ are nulls: they never look at the model",
     "score": "mean over panels of the median over samples and trainings",
-    "95 % interval": "bootstrap over samples and trainings",
+    "95 % interval": "of this score alone, over what the last column says",
     "group": "methods with the same letter cannot be told from the first of their letter",
     "quartiles": "lower and upper quartile of all samples of all panels",
     "failed": "share of samples without a score; each counts as the worst possible value",
@@ -29,6 +29,7 @@ MEANING = {
     "spread": "standard deviation between trainings",
     "wins": "panels in which it is clearly better than every null",
     "panels": "panels it took part in",
+    "over": "what the interval is over; over samples alone it cannot know how another training differs",
 }
 
 
@@ -55,6 +56,7 @@ def _words(line: Mapping[str, Any]) -> dict[str, str]:
         "spread": "" if pd.isna(line["spread"]) else number(line["spread"]),
         "wins": "" if line["null"] else f"{line['wins']}",
         "panels": f"{line['panels']} of {line['of']}",
+        "over": str(line["over"]),
     }
 
 

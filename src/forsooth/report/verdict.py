@@ -6,20 +6,20 @@ import numpy as np
 import pandas as pd
 
 from forsooth.report.aggregate import Results, panel_names
-from forsooth.report.bootstrap import exceeds
-from forsooth.report.leaderboard import wins
+from forsooth.report.leaderboard import losses, wins
 from forsooth.report.medians import Medians
 from forsooth.report.promises import broken_promises
 from forsooth.report.tables import number, share
+from forsooth.stats.differences import enough
+from forsooth.stats.spread import FEWEST
 
 NOTABLE = 0.05  # share of lost samples from which a method is named
-ENOUGH = 6  # with fewer samples, all of one sign come by chance in more than 5 of 100 cases
 
 
 def verdict(results: Results, tables: Mapping[str, Medians], boards: Mapping[str, pd.DataFrame]) -> tuple[str, ...]:
     """A few sentences a stranger can read; by the first metric, with a word on the others.
 
-    "Clearly" means that the paired 95 % interval of the difference excludes 0.
+    "Clearly" holds for the whole board: of equal methods at most one board in twenty names any difference.
     """
     if not tables:
         return ("No map was scored, so there is nothing to rank.",)
@@ -47,7 +47,8 @@ def _winner(metric: str, board: pd.DataFrame) -> str:
     best, ties = ranked.iloc[0], ranked[ranked["group"].eq("A")]["method"].tolist()[1:]
     nulls = int(ranked["null"].sum())
     rivals = plural(len(ranked) - nulls, "method") + (f" and {plural(nulls, 'null')}" if nulls else "")
-    where = f"score {number(best['score'])}, 95 % interval {number(best['low'])} to {number(best['high'])}"
+    ends = f"{number(best['low'])} to {number(best['high'])}"
+    where = f"score {number(best['score'])}, 95 % interval {ends} over {best['over']}"
     tied = f"; it cannot be told from {listed(ties)}" if ties else ""
     null = ", which never looks at the model," if best["null"] else ""
     return f"By {metric}, {best['method']}{null} comes first among {rivals} ({where}){tied}."
@@ -80,11 +81,11 @@ def _against_nulls(table: Medians) -> str:
 
 def _strongest_null(results: Results, table: Medians) -> str:
     """The null and the panel in which it beats the most methods."""
-    nulls, methods = np.flatnonzero(table.null & table.rival), np.flatnonzero(~table.null)
+    nulls = np.flatnonzero(table.null & table.rival)
+    methods = np.flatnonzero(~table.null)
     if not len(nulls) or not len(methods):
         return ""
-    losing = [exceeds(table.sign * (table.draws[:, [null]] - table.draws[:, methods])) for null in nulls]
-    beaten = np.stack(losing).sum(axis=2)  # (nulls, panels)
+    beaten = losses(table).sum(axis=1).T  # (nulls, panels)
     null, panel = np.unravel_index(beaten.argmax(), beaten.shape)
     if beaten.max() == 0:
         return "No such map clearly beats a method in any panel."
@@ -122,16 +123,43 @@ def _gated(results: Results) -> str:
     return f"{gated} of {len(training)} trained models fell below the accuracy gate and {were} not explained."
 
 
-def caution(results: Results) -> str:
-    """What the intervals cannot know."""
-    rows = results.rows[results.rows["part"].eq("scores") & results.rows["model_seed"].ge(0)]
-    counted = rows[rows["sample"].ge(0)].groupby(results.run["factors"])["sample"].nunique()
-    least = int(counted.min()) if len(counted) else ENOUGH
-    few = f" A panel has {plural(least, 'sample')} only: too few to tell anything clearly." if least < ENOUGH else ""
-    if rows["model_seed"].nunique() > 1:
-        return f"Intervals are over samples and trainings.{few}"
-    said = "There is one training per panel: intervals are over samples, and cannot know how another training differs."
-    return said + few
+def caution(tables: Mapping[str, Medians]) -> str:
+    """What the intervals are over, and what they cannot know."""
+    for table in list(tables.values())[:1]:
+        return " ".join([*_of_trainings(table), *_of_samples(table)])
+    return ""
+
+
+def _of_trainings(table: Medians) -> list[str]:
+    """What is known of trainings, in words."""
+    networks = {panel.network: len(panel.seeds) for panel in table.chance}
+    single = sum(trainings == 1 for trainings in networks.values())
+    if single == len(networks):
+        alone = "There is one training per panel: intervals are over samples alone (each with draws of its own)"
+        return [
+            f"{alone}, cannot know how another training differs, and nothing here is claimed beyond these networks."
+        ]
+    known = ["Intervals are over samples (each with draws of its own) and trainings."]
+    if sum(networks.values()) - len(networks) < FEWEST:
+        many = "one network" if len(networks) == 1 else f"{len(networks)} networks"
+        few = f"{sum(networks.values())} trainings of {many} are too few to know how far trainings differ"
+        known.append(f"But {few}: intervals are wide, and no method that is trained is called clearly better or worse.")
+    elif single:
+        are = "has" if single == 1 else "have"
+        known.append(
+            f"{single} of {len(networks)} networks {are} one training, and are taken to spread as the others do."
+        )
+    return known
+
+
+def _of_samples(table: Medians) -> list[str]:
+    """Whether the smallest panel has enough samples for a claim."""
+    fewest = min(panel.signs.shape[1] for panel in table.chance)
+    needed = enough(int(np.isfinite(table.value[:, ~table.null]).sum()))
+    if fewest >= needed:
+        return []
+    there = f"A panel has {plural(fewest, 'sample')} only"
+    return [f"{there}: it takes {needed} to call a method clearly better than a null among so many comparisons."]
 
 
 def plural(count: int, noun: str) -> str:
