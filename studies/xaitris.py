@@ -21,16 +21,15 @@ import sys
 import tempfile
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 
 import forsooth
 from forsooth import report
 from forsooth.progress import Lines
-from forsooth.report.bootstrap import interval
 from forsooth.report.drawing import rendered
 from forsooth.report.figures import draw
 from forsooth.report.medians import Medians, medians
+from forsooth.stats import mean_of
 
 ROOT = Path(__file__).parent.parent
 METRICS = ("emd", "ima", "precision")
@@ -52,7 +51,7 @@ def panel_boards(results: report.Results, metric: str) -> pd.DataFrame:
     `wins` is 1 where a method is clearly better than every null of the panel.
     """
     rows = results.rows
-    panels = medians(results, metric, draws=1).panels[PANEL]
+    panels = medians(results, metric).panels[PANEL]
     boards = []
     for panel in panels.to_dict("records"):
         data = rows["scenario"].eq(panel["scenario"]) & rows["background"].eq(panel["background"])
@@ -82,27 +81,24 @@ def against_nulls(panels: pd.DataFrame) -> pd.DataFrame:
 def suppressors(table: Medians) -> pd.DataFrame:
     """Mean over methods of a panel's median, WHITE and CORR side by side, and their difference, with intervals.
 
-    Correlated noise makes suppressors of background pixels. Intervals are over what the board's are over.
+    Correlated noise makes suppressors of background pixels. Intervals are over methods, paired in the difference.
     """
-    methods = ~table.null
-    value = pd.DataFrame(table.panels[PANEL]).assign(value=np.nanmean(table.value[:, methods], axis=1))
-    draws = np.nanmean(table.draws[:, methods], axis=1)  # (panels, draws)
+    value = pd.DataFrame(table.value, columns=list(table.methods)).loc[:, ~table.null]
     lines = []
-    for (scenario, model), pair in value.groupby(["scenario", "model"], sort=False):
+    for (scenario, model), pair in table.panels[PANEL].groupby(["scenario", "model"], sort=False):
         place = {background: row for row, background in pair["background"].items()}
         line: dict[str, object] = {"scenario": scenario, "model": model}
         for background, row in place.items():
-            line |= with_interval(background, value["value"][row], draws[row])
+            line |= with_interval(background, value.loc[row])
         if len(place) == 2:
-            fall = value["value"][place["CORR"]] - value["value"][place["WHITE"]]
-            line |= with_interval("difference", fall, draws[place["CORR"]] - draws[place["WHITE"]])
+            line |= with_interval("difference", value.loc[place["CORR"]] - value.loc[place["WHITE"]])
         lines.append(line)
     return pd.DataFrame(lines).round(3)
 
 
-def with_interval(name: str, value: float, draws: np.ndarray) -> dict[str, float]:
-    low, high = interval(draws)
-    return {name: value, f"{name}_low": float(low), f"{name}_high": float(high)}
+def with_interval(name: str, by_method: pd.Series) -> dict[str, float]:
+    interval = mean_of(by_method)
+    return {name: interval.mean, f"{name}_low": interval.low, f"{name}_high": interval.high}
 
 
 def write_quick(run: forsooth.Run, tables: Path, picture: Path, *, metrics: tuple[str, ...] = METRICS) -> None:

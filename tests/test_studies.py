@@ -70,7 +70,7 @@ def test_best_method_and_best_null_stand_side_by_side(tables):
 
 def test_suppressors_are_means_over_methods_with_an_interval_around_them(run, tables):
     table = pd.read_csv(tables / "suppressors.csv").set_index(["scenario", "model"])
-    source = medians(report.read(run.folder), "ima", draws=1)
+    source = medians(report.read(run.folder), "ima")
     place = source.panels.query("scenario == 'LIN' and model == 'MLP' and background == 'WHITE'").index[0]
     mean = pd.Series(source.value[place][~source.null]).mean()
     line = table.loc[("LIN", "MLP")]

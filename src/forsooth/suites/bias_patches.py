@@ -54,14 +54,14 @@ def ratios(patches: pd.DataFrame, pixels: pd.DataFrame) -> pd.DataFrame:
     players = {name: int(rows["players"].max()) for name, rows in (("patches", patches), ("pixels", pixels))}
     expected = (players["pixels"] / players["patches"]) ** 0.5
     plain = logarithms(patches, pixels, "m_bias")
-    split = logarithms(patches, pixels, "m_bias_split")
+    split = logarithms(patches, pixels, "m_bias_split").groupby(["model", "method"]).mean()
     lines = []
     for (model, method), own in plain.groupby(["model", "method"], sort=False):
         interval = mean_of(own.groupby("sample").mean())  # trainings of a network share their images
         low, high = (np.exp(end) / expected for end in (interval.low, interval.high))
         line = {"model": model, "method": method, **players, "expected": expected, "ratio": np.exp(interval.mean)}
         line |= {"over_expected": np.exp(interval.mean) / expected, "low": low, "high": high, "images": interval.n}
-        line["ratio_split"] = np.exp(split.get((model, method), pd.Series(dtype=float)).mean())
+        line["ratio_split"] = np.exp(split.get((model, method), np.nan))
         lines.append(line)
     return pd.DataFrame(lines)
 
