@@ -53,7 +53,7 @@ def pixel_bias(
     rows, noise = scored(bias.plan(settings, narrowed), perform)
     # a patch and a unit are players of other games; of those on units only Grad-CAM is in the table
     ours = means(rows[rows["player"].eq("input") | rows["method"].eq("grad_cam")])
-    table = rescaled(ours.merge(published(number), on=KEY, how="left"), settings)
+    table = ours.merge(published(number), on=KEY, how="left")
     return rounded(table), verdict(table, f"Table {number}", settings, rows["sample"].nunique(), noise)
 
 
@@ -62,17 +62,6 @@ def published(number: int) -> pd.DataFrame:
     name = f"bias_table_{number}"
     table = papers.table(name).rename(columns={"value": "published"})[[*KEY, "published"]]
     return table if papers.errata(name).empty else table.assign(corrected=papers.corrected(name)["value"])
-
-
-def rescaled(table: pd.DataFrame, settings: bias.Settings) -> pd.DataFrame:
-    """With a column `expected`: the published number for as many players as ours.
-
-    Both terms of M_bias are of the size 1 / √N, and the paper's players are all pixels. Grad-CAM is judged on the
-    units of its layer, of which there are as many there as here.
-    """
-    more = settings.side / settings.grid if settings.grid else 1.0
-    times = np.where(table["method"].eq("grad_cam"), 1.0, more)
-    return table.assign(expected=table["published"] * times)
 
 
 def scored(plan: Plan, perform: Perform) -> tuple[pd.DataFrame, float]:
@@ -120,7 +109,7 @@ def line_of(rows: pd.DataFrame) -> dict[str, float]:
 
 
 def rounded(table: pd.DataFrame) -> pd.DataFrame:
-    names = ("ours", "low", "high", "sampling_error", "scored", "split", "published", "corrected", "expected")
+    names = ("ours", "low", "high", "sampling_error", "scored", "split", "published", "corrected")
     return table.round({**{name: 5 for name in names}, "failed": 3})
 
 
