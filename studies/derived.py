@@ -37,7 +37,7 @@ def published_beside_ours() -> pd.DataFrame:
 
 
 def nearness(table: pd.DataFrame) -> dict[str, float]:
-    """How near ours is to `published`: ρ by row and their median; of the same players also order and size of all cells."""
+    """How near ours is to `published`: ρ by row and their median; of the same players order and size of all cells, too."""
     by_row = orders(table)
     names = by_row["end"] + "_" + (100 * by_row["fraction"]).round().astype(int).astype(str)
     known = table[~table["method"].isin(UNSAID)]
