@@ -37,7 +37,7 @@ def published_beside_ours() -> pd.DataFrame:
 
 
 def nearness(table: pd.DataFrame) -> dict[str, float]:
-    """How near ours is to `published`: ρ by row and their median; of the same players order and size of all cells, too."""
+    """How near ours is to `published`: ρ by row and their median; of the same players also order and size of cells."""
     by_row = orders(table)
     names = by_row["end"] + "_" + (100 * by_row["fraction"]).round().astype(int).astype(str)
     known = table[~table["method"].isin(UNSAID)]
@@ -96,9 +96,9 @@ def variants_factors() -> pd.DataFrame:
 
 
 def figure_6_methods() -> pd.DataFrame:
-    """M_bias and the accurate bias, each the mean over images, by method."""
+    """M_bias and the accurate bias, each the mean over images, by model and method."""
     maps = pd.read_csv(STUDIES / "bias/figure-6.csv")
-    return maps.groupby("method")[["m_bias", "accurate"]].mean().round(5).reset_index()
+    return maps.groupby(["model", "method"])[["m_bias", "accurate"]].mean().round(5).reset_index()
 
 
 def bam_by_method() -> pd.DataFrame:

@@ -82,9 +82,10 @@ def table_of(models: pd.DataFrame, experiment: str) -> pd.DataFrame:
     lines = []
     for key, own in models.groupby(["method", "manipulation", "presence"], sort=False):
         line = {"experiment": experiment, **dict(zip(("method", "manipulation", "presence"), key, strict=True))}
-        found = mean_of(own.groupby(TRAINED, sort=False)["value"].mean())
-        line |= dict(zip(("attr", "low", "high", "models"), found, strict=True))
-        line |= {"er": own["er"].mean(), "failed": own["failed"].mean(), "attr_defined": own["defined"].mean()}
+        by_model = own.groupby(TRAINED, sort=False)[["value", "er", "failed", "defined"]].mean()  # of its checkpoints
+        line |= dict(zip(("attr", "low", "high", "models"), mean_of(by_model["value"]), strict=True))
+        beside = by_model[["er", "failed", "defined"]].mean()
+        line |= {"er": beside["er"], "failed": beside["failed"], "attr_defined": beside["defined"]}
         if experiment in X:
             slope = mean_of(slopes(own, X[experiment]))
             line |= {"slope": slope.mean, "slope_low": slope.low, "slope_high": slope.high}
