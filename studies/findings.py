@@ -80,10 +80,10 @@ def pattern_methods(panels: pd.DataFrame) -> list[str]:
         for _, line in board[board["method"].isin(PATTERNS)].iterrows():
             sentence = (
                 f"in {panel(line)} {line['method']} has median IMA {score(line)}, number {line['rank']:.0f} "
-                f"[{line['rank_low']:.0f}, {line['rank_high']:.0f}] of {len(board)} methods and nulls "
+                f"of {len(board)} methods and nulls "
                 f"(the first is {best['method']})"
             )
-            values = "score; low; high; rank; rank_low; rank_high; _"
+            values = "score; low; high; rank; _"
             found.append(line_of(sentence, "quick-panels", where(line, "metric", *PANEL, "method"), values))
     return found
 

@@ -28,6 +28,7 @@ from forsooth import report
 from forsooth.progress import Lines
 from forsooth.report.drawing import rendered
 from forsooth.report.figures import draw
+from forsooth.report.leaderboard import wins
 from forsooth.report.medians import Medians, medians
 from forsooth.stats import mean_of
 
@@ -46,19 +47,21 @@ def quick_run(folder: Path, settings: dict[str, str], only: dict[str, str]) -> f
 
 
 def panel_boards(results: report.Results, metric: str) -> pd.DataFrame:
-    """The leaderboard of each panel by itself: the same interval, ranks and tie groups, over one panel alone.
+    """The leaderboard of each panel by itself: score, interval and rank over one panel alone.
 
-    `wins` is 1 where a method is clearly better than every null of the panel.
+    `wins` is 1 where a method is clearly better than every null of the panel, as the board of the whole run counts it:
+    what trainings do is known from all panels together, where one panel has too few of them to claim anything.
     """
     rows = results.rows
-    panels = medians(results, metric).panels[PANEL]
+    whole = medians(results, metric)
+    clear = pd.DataFrame(wins(whole), columns=list(whole.methods)).astype(int)
     boards = []
-    for panel in panels.to_dict("records"):
+    for place, panel in whole.panels[PANEL].iterrows():
         data = rows["scenario"].eq(panel["scenario"]) & rows["background"].eq(panel["background"])
         own = rows[data & rows["model"].isin([panel["model"], "none"])]
         board = report.leaderboard(dataclasses.replace(results, rows=own), metric)
-        boards.append(board.assign(metric=metric, **panel))
-    columns = ["score", "low", "high", "rank", "rank_low", "rank_high", "group", "failed", "wins", "null"]
+        boards.append(board.assign(metric=metric, wins=board["method"].map(clear.loc[place]), **panel))
+    columns = ["score", "low", "high", "rank", "failed", "wins", "null"]
     return pd.concat(boards)[["metric", *PANEL, "method", *columns]].round(3)
 
 
