@@ -11,9 +11,10 @@ import pandas as pd
 from numpy.typing import NDArray
 from safetensors.numpy import load_file
 
-from forsooth.counted import ABSENT, filled
+from forsooth.counted import ABSENT, counted, filled
 from forsooth.names import unknown
 from forsooth.records import SCORED, UsageError
+from forsooth.scores import METRICS
 
 NO_MODEL = "none"  # what nulls carry as model: they belong to every panel of their dataset
 COLUMNS = (
@@ -123,6 +124,18 @@ def took_part(results: Results, metric: str) -> pd.DataFrame:
     rows = _on_all_samples(_in_all_panels(rows[rows["metric"].eq(metric) | whole], factors=factors), factors=factors)
     rows = rows[[*factors, "method", "model_seed", "sample", "value", "status", "message"]]
     return filled(rows, better=record["better"], bounds=record.get("bounds"), within=factors)
+
+
+def with_failures(rows: pd.DataFrame) -> pd.DataFrame:
+    """Rows of several metrics for a figure, by the rule of the boards: who says nothing has the worst value.
+
+    Rows of quantities that are no metric of the catalogue are kept as they are where they are scored.
+    """
+    parts = []
+    for name, own in rows.groupby("metric", sort=False):
+        record = next((metric for metric in METRICS if metric.name == name), None)
+        parts.append(own[own["status"].isin(SCORED)] if record is None else counted(own, record))
+    return pd.concat(parts).sort_index() if parts else rows
 
 
 def _in_all_panels(rows: pd.DataFrame, *, factors: list[str]) -> pd.DataFrame:

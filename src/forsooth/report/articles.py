@@ -9,8 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from forsooth.records import SCORED
-from forsooth.report.aggregate import NO_MODEL, Results, levels
+from forsooth.report.aggregate import NO_MODEL, Results, levels, with_failures
 from forsooth.report.drawing import BLUE, GREEN, INK, ORANGE, Drawing, Tables, note, sheet
 
 # As in Figs. 5 and 7 of [zhou2022feature]: orange and blue articles, green for the rest.
@@ -29,7 +28,7 @@ def articles_shares(results: Results, tables: Tables) -> tuple[Drawing, ...]:
     rows = results.rows
     if "frequency" not in rows or "kind" not in rows:
         return ()
-    rows = rows[rows["metric"].isin(WORDS) & rows["status"].isin(SCORED)]
+    rows = with_failures(rows[rows["metric"].isin(WORDS)])
     shown = rows[rows["model"].ne(NO_MODEL)]
     if shown.empty:
         return ()

@@ -8,8 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from forsooth.records import SCORED
-from forsooth.report.aggregate import Results
+from forsooth.report.aggregate import Results, with_failures
 from forsooth.report.drawing import (
     BLUE,
     INK,
@@ -107,7 +106,7 @@ def bam_contrasts(results: Results, tables: Tables) -> tuple[Drawing, ...]:
     for model, end, rows in _each_model(results):
         parts = rows[rows["part"].isin(["samples", "random", "robustness", "concepts", *CONCEPT])]
         coarse = pd.to_numeric(parts["k"], errors="coerce").isna()
-        own = parts[parts["status"].isin(SCORED) & parts["method"].ne("") & coarse]
+        own = with_failures(parts[parts["method"].ne("") & coarse])
         if own[own["part"].eq("samples")].empty:
             continue
         drawings.append(
@@ -223,7 +222,7 @@ def _series(rows: pd.DataFrame) -> tuple[pd.DataFrame, pd.Series]:
     """Mean MCS by method and k; and the drop by k."""
     rows = rows.assign(k=pd.to_numeric(rows["k"], errors="coerce"))
     rows = rows[rows["k"].notna()]
-    fine = rows[rows["part"].isin(["fine", "concepts"]) & rows["mask"].eq("object") & rows["status"].isin(SCORED)]
+    fine = with_failures(rows[rows["part"].isin(["fine", "concepts"]) & rows["mask"].eq("object")])
     series = fine.groupby(["method", "k"], sort=False, as_index=False)["value"].mean()
     drop = rows[rows["part"].eq("verification") & rows["metric"].eq("drop")].groupby("k")["value"].mean()
     return series, drop
@@ -265,7 +264,7 @@ def bam_patches(results: Results, tables: Tables) -> tuple[Drawing, ...]:
     """IIR against the threshold t, and what the patches do to the outputs."""
     drawings = []
     for model, end, rows in _each_model(results):
-        own = rows[rows["part"].eq("samples") & rows["metric"].eq("iir") & rows["status"].isin(SCORED)]
+        own = with_failures(rows[rows["part"].eq("samples") & rows["metric"].eq("iir")])
         if own.empty:
             continue
         drawings.append(

@@ -10,8 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from forsooth.records import SCORED
-from forsooth.report.aggregate import Results, levels
+from forsooth.report.aggregate import Results, levels, with_failures
 from forsooth.report.drawing import BLUE, GREEN, INK, MUTED, ORANGE, VERMILION, Drawing, Tables, sheet
 
 PRESENCE = {"with": (BLUE, "o"), "without": (ORANGE, "x")}
@@ -104,8 +103,8 @@ def _points(results: Results, curve: Curve) -> pd.DataFrame:
     """Mean over images for each model (and checkpoint), of the methods that look at the model."""
     rows = results.rows
     null = [name for name, record in results.run["methods"].items() if record.get("null")]
-    rows = rows[rows["part"].isin(curve.parts) & rows["metric"].eq(curve.metric) & rows["status"].isin(SCORED)]
-    rows = rows[~rows["method"].isin(null)]
+    rows = rows[rows["part"].isin(curve.parts) & rows["metric"].eq(curve.metric) & ~rows["method"].isin(null)]
+    rows = with_failures(rows)
     key = list(dict.fromkeys([*RUN, "er", curve.x, curve.along or curve.x]))
     return rows.groupby(key, sort=False, as_index=False)["value"].mean()
 
