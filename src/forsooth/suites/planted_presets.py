@@ -84,7 +84,7 @@ RELEASED = replace(PAPER, variant="released", maps="released")
 QUICK = Settings(
     models=("residual_small",),
     traced=("saliency", "grad_cam", "gradient_shap", "guided_grad_cam", *ENDS),
-    trainings=2,
+    trainings=3,  # two tell next to nothing apart
     followed=1,
     deeper=("watermark", "striped_hue"),
     groups=1,
