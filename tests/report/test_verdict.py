@@ -5,7 +5,7 @@ from report.made_up import row
 from forsooth.report import Results
 from forsooth.report.leaderboard import board
 from forsooth.report.medians import all_medians
-from forsooth.report.verdict import caution, verdict
+from forsooth.report.verdict import ONE_DRAW, caution, verdict
 
 
 def said(made: Results) -> list[str]:
@@ -69,7 +69,7 @@ def cautioned(trainings: dict[str, int], *, samples: int = 20) -> str:
 
 
 def test_the_page_says_what_intervals_are_over() -> None:
-    whole = "Intervals are over samples (each with draws of its own) and trainings."
+    whole = f"Intervals are over samples (each with draws of its own) and trainings. {ONE_DRAW}"
     assert cautioned({"CNN": 4}) == whole
     assert cautioned({"CNN": 2, "MLP": 2, "LLR": 2}) == whole
     assert "4 trainings of 2 networks are too few" in cautioned({"CNN": 2, "MLP": 2})

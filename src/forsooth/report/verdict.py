@@ -123,10 +123,13 @@ def _gated(results: Results) -> str:
     return f"{gated} of {len(training)} trained models fell below the accuracy gate and {were} not explained."
 
 
+ONE_DRAW = "They know the data of this run: another seed makes or draws other data."
+
+
 def caution(tables: Mapping[str, Medians]) -> str:
     """What the intervals are over, and what they cannot know."""
     for table in list(tables.values())[:1]:
-        return " ".join([*_of_trainings(table), *_of_samples(table)])
+        return " ".join([*_of_trainings(table), *_of_samples(table), ONE_DRAW])
     return ""
 
 
@@ -147,7 +150,7 @@ def _of_trainings(table: Medians) -> list[str]:
     elif single:
         are = "has" if single == 1 else "have"
         known.append(
-            f"{single} of {len(networks)} networks {are} one training, and are taken to spread as the others do."
+            f"{single} of {len(networks)} networks {are} one training: taken to spread as the others do."
         )
     return known
 

@@ -77,10 +77,10 @@ QUICK = Settings(
     grid=8,
     permutations=400,
     samples=20,
-    trainings=2,
+    trainings=3,
     same_game=True,
 )
-DEMO = dataclasses.replace(QUICK, permutations=60, samples=8)
+DEMO = dataclasses.replace(QUICK, permutations=60, samples=8, trainings=2)
 PAPER = Settings()
 
 
