@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from forsooth.attributions.permutation import permutation_feature_importance
 from forsooth.attributions.shapley import shapley_value_sampling
-from forsooth.seeds import generator
+from forsooth.seeds import generator, generators
 
 Work = tuple[Callable[[], object], int]  # what to run, and the forwards it makes
 # side, widths, images, rounds of all pixels, batches to try raw, perturbations at once to try in Captum
@@ -66,7 +66,7 @@ def ours(model: nn.Module, x: Tensor, target: Tensor, times: int) -> dict[str, W
         ),
         "PFI": (
             lambda: permutation_feature_importance(
-                model, x, target, background=background, generator=generator(0), repeats=times
+                model, x, target, background=background, generators=generators(0, "pfi", range(len(x))), repeats=times
             ),
             len(x) * (times * pixels + 1),
         ),

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import torch
 
@@ -33,6 +33,19 @@ class Progress(Protocol):
     def say(self, message: str) -> None: ...
 
 
+Function = TypeVar("Function", bound=Callable[..., Cell])
+
+
+def known_as(id: str) -> Callable[[Function], Function]:
+    """Names a task function in the keys of its cells: it may move to another file or be renamed, and they stay."""
+
+    def named(function: Function) -> Function:
+        function.task_id = id  # type: ignore[attr-defined]
+        return function
+
+    return named
+
+
 def make_task(
     function: Callable[..., Cell],
     arguments: Mapping[str, Any],
@@ -41,17 +54,21 @@ def make_task(
     name: str,
     version: int,
 ) -> Task:
-    """A task whose key is the hash of all that decides its result."""
+    """A task whose key is the hash of all that decides its result.
+
+    A function without a name from `known_as` goes by its place, so that its cells are lost when it moves.
+    """
     keys = tuple(task.key for task in needs)
+    id = getattr(function, "task_id", f"{function.__module__}:{function.__qualname__}")
     identity = {
-        "function": f"{function.__module__}:{function.__qualname__}",
+        "id": id,
         "version": version,
         "arguments": dict(arguments),
         "needs": keys,
         "torch": torch.__version__,
     }
     key = hashlib.sha256(json.dumps(identity, sort_keys=True, allow_nan=False).encode()).hexdigest()[:32]
-    return Task(key=key, name=name, function=function, arguments=arguments, needs=keys, version=version)
+    return Task(key=key, id=id, name=name, function=function, arguments=arguments, needs=keys, version=version)
 
 
 def execute(tasks: Sequence[Task], store: Store, *, workers: int, progress: Progress) -> None:

@@ -126,12 +126,14 @@ class Cell:
 class Task:
     """One piece of work. `function(*cells of needs, **arguments) -> Cell`; arguments are plain JSON values.
 
+    id       what kind of work it is, `suite.job`; stands in the key, whatever file the function is in
     name     what the progress line says
     version  raised when the same arguments would give other numbers
     needs    keys of the tasks whose cells it takes, in this order
     """
 
     key: str
+    id: str
     name: str
     function: Callable[..., Cell]
     arguments: Mapping[str, Any]

@@ -15,7 +15,7 @@ from forsooth.attributions import METHODS, cam
 from forsooth.doors import answer, inputs, models, subject
 from forsooth.doors.answer import BiasResult
 from forsooth.doors.subject import Asked, Subject
-from forsooth.engine import Progress, execute, make_task
+from forsooth.engine import Progress, execute, known_as, make_task
 from forsooth.games import players
 from forsooth.games.shapley import Estimate, exact, permutation
 from forsooth.progress import Silent
@@ -181,10 +181,12 @@ def title(role: str, start: int, stop: int) -> str:
     return f"Shapley values{'' if role == 'anchor' else ', again'}: inputs {start} to {stop - 1}"
 
 
+@known_as("user.bias_play")
 def play_task(*, words: dict[str, Any], digest: str, role: str, start: int, stop: int) -> Cell:
     return play(subject.again(words, digest), role, start, stop)
 
 
+@known_as("user.bias_explain")
 def ask_task(*, words: dict[str, Any], digest: str, method: str, version: int, code: str) -> Cell:
     """`version` and `code` change the key with the method."""
     return ask(subject.again(words, digest), asker_of(method))

@@ -15,7 +15,7 @@ from forsooth.attributions import METHODS
 from forsooth.doors import inputs, models, patching
 from forsooth.doors.bias import Asker, asker_of
 from forsooth.doors.independence_words import Case, IndependenceResult, Wanted, judged
-from forsooth.engine import Progress, execute, make_task
+from forsooth.engine import Progress, execute, known_as, make_task
 from forsooth.games import players
 from forsooth.progress import Silent
 from forsooth.records import Cell, Method, Task, UsageError
@@ -135,6 +135,7 @@ def here(case: Case, askers: Sequence[Asker], progress: Progress) -> dict[Any, C
     return made
 
 
+@known_as("user.independence_explain")
 def ask_task(
     *cells: Cell, words: dict[str, Any], digest: str, method: str, version: int, code: str, layer: str | None
 ) -> Cell:

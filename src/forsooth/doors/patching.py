@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from forsooth import plugins, seeds
 from forsooth.doors import inputs, models
 from forsooth.doors.independence_words import Case, Wanted
-from forsooth.engine import one_thread
+from forsooth.engine import known_as, one_thread
 from forsooth.games import players
 from forsooth.records import Cell, UsageError
 from forsooth.scores.functionless import Patched, Search, functionless
@@ -115,6 +115,7 @@ def search(case: Case, settings: Search, start: int, stop: int) -> Cell:
     return Cell(tensors={name: getattr(done, name) for name in TENSORS})
 
 
+@known_as("user.independence_patches")
 def search_task(*, words: dict[str, Any], digest: str, settings: dict[str, Any], start: int, stop: int) -> Cell:
     return search(again(words, digest), Search(**settings), start, stop)
 

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from forsooth import plugins, seeds
 from forsooth.attributions import METHODS
 from forsooth.doors import models
+from forsooth.engine import known_as
 from forsooth.records import Cell, Dataset, UsageError
 from forsooth.suites import explain, planting, plots
 
@@ -123,6 +124,7 @@ def last_map(module: nn.Module, x: Tensor) -> str | None:
     return next((name for name in reversed(done) if done.count(name) == 1), None)
 
 
+@known_as("user.dryrun")
 def train_and_explain(
     *,
     plot: Values,

@@ -149,9 +149,7 @@ def _of_trainings(table: Medians) -> list[str]:
         known.append(f"But {few}: intervals are wide, and no method that is trained is called clearly better or worse.")
     elif single:
         are = "has" if single == 1 else "have"
-        known.append(
-            f"{single} of {len(networks)} networks {are} one training: taken to spread as the others do."
-        )
+        known.append(f"{single} of {len(networks)} networks {are} one training: taken to spread as the others do.")
     return known
 
 

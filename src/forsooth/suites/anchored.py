@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from forsooth import chunks, seeds
 from forsooth.attributions import cam
+from forsooth.engine import known_as
 from forsooth.games import layers, players
 from forsooth.games.baselines import baseline as stand_in
 from forsooth.games.shapley import Estimate, exact, permutation
@@ -52,6 +53,7 @@ def numbered(panel: dict[str, Any]) -> str:
     return f", training {panel['training'] + 1}" if panel["training"] else ""
 
 
+@known_as("bias.train")
 def train_network(*, panel: dict[str, Any], recipe: dict[str, Any], seed: int, device: str) -> Cell:
     """One training, or weights from a file. The cell holds the weights and which test inputs it gets right.
 
@@ -79,6 +81,7 @@ def train_network(*, panel: dict[str, Any], recipe: dict[str, Any], seed: int, d
     return Cell(rows=(row,), tensors={**state, "correct": correct}, facts=facts)
 
 
+@known_as("bias.play")
 def play(
     *trained: Cell,
     panel: dict[str, Any],
@@ -170,6 +173,7 @@ class Stage:
         )
 
 
+@known_as("bias.explain")
 def attribute(
     *trained: Cell,
     panel: dict[str, Any],
@@ -230,6 +234,7 @@ def question(stage: Stage, x: Tensor, target: Tensor, *, seed: int, samples: Ten
     )
 
 
+@known_as("bias.judge")
 def judge(
     *cells: Cell, panel: dict[str, Any], method: str, ends: list[str], fractions: list[float], ties: str, played: int
 ) -> Cell:

@@ -145,7 +145,7 @@ def figure(
 def explained(plan: Plan, store: Store) -> Iterator[Task]:
     """The tasks of a plan that left weights of words."""
     for task in plan.tasks:
-        if task.name.startswith(("explain", "select")) and "weights" in store.read(task.key).tensors:
+        if task.id in ("articles.explain", "articles.select") and "weights" in store.read(task.key).tensors:
             yield task
 
 

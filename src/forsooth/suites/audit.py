@@ -17,7 +17,7 @@ from torch import Tensor
 
 from forsooth import papers, seeds
 from forsooth.datasets import audited
-from forsooth.engine import make_task
+from forsooth.engine import known_as, make_task
 from forsooth.games import players
 from forsooth.games.shapley import exact, permutation
 from forsooth.games.values import game
@@ -100,6 +100,7 @@ def training_task(panel: dict[str, Any], choice: Choice) -> Task:
     return make_task(train_network, given, name=f"train {title}", version=1)
 
 
+@known_as("bias.audit_train")
 def train_network(*, panel: dict[str, Any], recipe: dict[str, Any], seed: int, device: str) -> Cell:
     """One training; the cell holds the weights and the test accuracy."""
     dataset, _ = data(panel)
@@ -146,6 +147,7 @@ def audited_facts(
     return {"accuracy": trained.facts["accuracy"], "drawn": drawn}
 
 
+@known_as("bias.audit_region")
 def relative_attribution(
     trained: Cell, *, panel: dict[str, Any], samples: int, permutations: int, seed: int, device: str
 ) -> Cell:
@@ -166,6 +168,7 @@ def relative_attribution(
     return Cell(rows=tuple(rows), facts=audited_facts(trained, dataset, panel, chosen, known))
 
 
+@known_as("bias.audit_pattern")
 def share_inside(
     trained: Cell, *, panel: dict[str, Any], samples: int, permutations: int, seed: int, device: str
 ) -> Cell:

@@ -6,7 +6,7 @@ from typing import Any
 import pandas as pd
 from scipy.stats import pearsonr, spearmanr
 
-from forsooth.engine import make_task
+from forsooth.engine import known_as, make_task
 from forsooth.records import Artefact, Cell, Choice, Plan
 from forsooth.scores import bias as scores
 from forsooth.settings import changed
@@ -61,6 +61,7 @@ def on_relation(table: pd.DataFrame, one: Asked) -> str:
     )
 
 
+@known_as("bias.both_biases")
 def both_biases(*cells: Cell, parts: int, methods: list[str]) -> Cell:
     anchor, samples, _ = anchors.joined(list(cells[:parts]))
     sure, _, _ = anchors.joined(list(cells[parts : 2 * parts]))

@@ -14,7 +14,7 @@ import torch
 from scipy.stats import kurtosis
 
 from forsooth import papers, seeds
-from forsooth.engine import make_task
+from forsooth.engine import known_as, make_task
 from forsooth.games.shapley import walks
 from forsooth.records import Artefact, Cell, Choice, Plan, Task
 from forsooth.scores import bias as scores
@@ -102,6 +102,7 @@ def figure_5(choice: Choice, perform: Perform, changes: Mapping[str, Any]) -> tu
     return table, words
 
 
+@known_as("bias.unstable")
 def unstable(*cells: Cell, draws: int, parts: int) -> Cell:
     """Instability of the values, and of the anchor averaged over the groups that the maps choose; means over inputs."""
     estimates = [anchors.joined(list(cells[k * parts : (k + 1) * parts]))[0] for k in range(draws)]
@@ -139,6 +140,7 @@ def proposition_1(choice: Choice, perform: Perform, changes: Mapping[str, Any]) 
     return table.round(3), words
 
 
+@known_as("bias.ratios")
 def ratios(*cells: Cell, parts: int, methods: list[str]) -> Cell:
     anchor, _, _ = anchors.joined(list(cells[:parts]))
     rows = []
@@ -176,6 +178,7 @@ def figure_4b(choice: Choice, perform: Perform, changes: Mapping[str, Any]) -> t
     return table.round(3), words
 
 
+@known_as("bias.contexts")
 def contexts(*trained: Cell, panel: dict[str, Any], game: dict[str, Any], samples: int, seed: int, device: str) -> Cell:
     """V of every player of a few inputs: a random order gives a random number of others, of random names."""
     stage = anchored.Stage(trained, panel, game, device)
@@ -233,6 +236,7 @@ def assumption(
     return table.round(6), words
 
 
+@known_as("bias.regions")
 def regions(*cells: Cell, parts: int, side: int, seed: int) -> Cell:
     """Moments of the values in three random regions of 5×5 pixels."""
     name = "players" if "players" in cells[0].tensors else "values"

@@ -11,7 +11,7 @@ import torch
 
 from forsooth import papers
 from forsooth.counted import counted
-from forsooth.engine import make_task
+from forsooth.engine import known_as, make_task
 from forsooth.records import Artefact, Cell, Choice, Plan, Task, UsageError
 from forsooth.scores import bias as scores
 from forsooth.scores.bias import M_BIAS, M_BIAS_SPLIT
@@ -71,7 +71,7 @@ def scored(plan: Plan, perform: Perform) -> tuple[pd.DataFrame, float]:
 
 def rows_of(plan: Plan, store: Store) -> tuple[pd.DataFrame, float]:
     """The same from a store in which the plan was performed."""
-    judged = [task for task in plan.tasks if task.name.startswith("judge")]
+    judged = [task for task in plan.tasks if task.id == "bias.judge"]
     rows = pd.DataFrame([row for task in judged for row in store.read(task.key).rows])
     gated = rows[rows["status"].eq("below gate")]
     if len(gated) == len(rows):
@@ -160,6 +160,7 @@ def published_times() -> float:
     return float((wide["deep_shap_distance"] / wide["m_bias"]).min())
 
 
+@known_as("bias.rivals")
 def rivals(*cells: Cell, parts: int) -> Cell:
     """The exact values judged twice. Cells: sampled anchors, exact ones, what DeepSHAP says."""
     anchor, _, _ = anchors.joined(list(cells[:parts]))

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from forsooth.engine import known_as
 from forsooth.models import MODELS
 from forsooth.names import find
 from forsooth.records import BROKEN, SCORED, Cell
@@ -99,6 +100,7 @@ def _state(one: Tensor, saliency: Tensor) -> str:
     return "undefined" if bool(saliency.isnan().any()) else "ok"
 
 
+@known_as("bam.explain")
 def explain_network(*cells: Cell, world: Values, sizes: Values, ask: dict[str, Any], about: Values) -> Cell:
     """Rows of one method: MCS, IDR, IIR, with random masks, in other places and for every k; and one map to show."""
     nets = {cell.facts["name"]: cell for cell in cells if "name" in cell.facts}
@@ -300,6 +302,7 @@ def _pictures(asker: Asker, about: Values) -> tuple[dict[str, Tensor], list[dict
     return tensors, pictures
 
 
+@known_as("bam.show")
 def show(*, world: Values, sizes: Values, about: Values, samples: int) -> Cell:
     """The image whose maps the page shows, and where its object is."""
     seen = worlds.images(world, sizes, None, count=samples)

@@ -13,7 +13,7 @@ from torch import Tensor
 from forsooth import seeds
 from forsooth.attributions import METHODS
 from forsooth.counted import counted
-from forsooth.engine import make_task
+from forsooth.engine import known_as, make_task
 from forsooth.names import find
 from forsooth.records import Cell, Choice, Method, Plan, Task
 from forsooth.scores import METRICS
@@ -97,6 +97,7 @@ def plan(settings: Settings, choice: Choice) -> list[Task]:
     return tasks
 
 
+@known_as("xaitris.few_samples")
 def measure(
     trained: Cell,
     *,

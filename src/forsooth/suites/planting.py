@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from forsooth import chunks
 from forsooth.datasets.planted import luck
+from forsooth.engine import known_as
 from forsooth.models import MODELS, train
 from forsooth.models.recipes import Recipe
 from forsooth.names import find
@@ -25,6 +26,7 @@ BACKGROUND, FIT = 200, 500  # training images that stand for the background, and
 AT_ONCE = 256  # images in one forward
 
 
+@known_as("planted.train")
 def train_network(
     *,
     plot: dict[str, Any],
@@ -85,6 +87,7 @@ def why_not(found: float, chance: float, *, p_star: float, gate: Mapping[str, fl
     return ""
 
 
+@known_as("planted.show")
 def show(*, plot: dict[str, Any], about: dict[str, Any]) -> Cell:
     """An image with the artefact, one without, and the effective region."""
     dataset, tensors, pictures = plots.data(plot), {}, []
@@ -103,6 +106,7 @@ def label(presence: str) -> int:
     return int(presence == plots.PRESENCES[True])
 
 
+@known_as("planted.explain")
 def explain_network(
     *trained: Cell, plot: dict[str, Any], index: int, ask: dict[str, Any], about: dict[str, Any]
 ) -> Cell:

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from forsooth import chunks
 from forsooth.datasets import articles, texts
+from forsooth.engine import known_as
 from forsooth.models import MODELS, train_text
 from forsooth.models.recurrent import lengths_of
 from forsooth.names import find
@@ -54,6 +55,7 @@ def trained_from(cell: Cell, plot: Mapping[str, Any], *, device: str) -> nn.Modu
     return module.eval().requires_grad_(False).to(device)
 
 
+@known_as("articles.train")
 def train_reader(
     *,
     plot: dict[str, Any],
@@ -146,6 +148,7 @@ def words_of(given: articles.Articles, rows: Tensor) -> dict[str, Tensor]:
     return dict(zip(KINDS_OF_WORDS, (one, two, selection.others(one, two, given.dataset.x[rows])), strict=True))
 
 
+@known_as("articles.select")
 def select(trained: Cell, *, plot: dict[str, Any], about: dict[str, Any], metrics: dict[str, int], device: str) -> Cell:
     """Precision and recall of a rationale model on every test document, and what the best could do at each rate.
 
@@ -184,6 +187,7 @@ def said_of(row: dict[str, Any]) -> dict[str, Any]:
     return {**row, "status": "ok" if known else "undefined", "message": "" if known else "nothing is selected"}
 
 
+@known_as("articles.optimum")
 def optimum(*, plot: dict[str, Any], about: dict[str, Any]) -> Cell:
     """The two lines of Fig. 8 for the test documents of a dataset, at many rates."""
     given = data(plot)
@@ -200,6 +204,7 @@ def optimum(*, plot: dict[str, Any], about: dict[str, Any]) -> Cell:
     return Cell(rows=tuple(table))
 
 
+@known_as("articles.show")
 def show(*, plot: dict[str, Any], about: dict[str, Any], samples: int | None) -> Cell:
     """The document that the page shows: its words, and which of them are articles of which kind."""
     given = data(plot)

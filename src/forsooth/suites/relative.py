@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from forsooth import chunks
 from forsooth.attributions import concepts
+from forsooth.engine import known_as
 from forsooth.models import MODELS, train, weights
 from forsooth.models.recipes import Recipe
 from forsooth.names import find
@@ -28,6 +29,7 @@ RARE = 0.05  # share of a network's own test set that is as unsure as what is ca
 Values = Mapping[str, Any]
 
 
+@known_as("bam.train")
 def train_network(
     *,
     world: Values,
@@ -115,6 +117,7 @@ def predicted(model: nn.Module, x: Tensor) -> Tensor:
     return probabilities(model, x).argmax(1)
 
 
+@known_as("bam.verify")
 def verify(*trained: Cell, world: Values, sizes: Values, about: Values, device: str) -> Cell:
     """The table of Fig. 2: what becomes of accuracy and confidence without the common feature, or with it alone."""
     rows: list[dict[str, Any]] = []
@@ -167,6 +170,7 @@ def warned(rows: Sequence[Values]) -> list[str]:
     ]
 
 
+@known_as("bam.patches")
 def find_patches(
     trained: Cell, *, world: Values, sizes: Values, search: dict[str, Any], count: int, about: Values, device: str
 ) -> Cell:
@@ -191,6 +195,7 @@ def find_patches(
     return Cell(rows=tuple(rows), tensors=tensors, facts={"said": said, "found": share})
 
 
+@known_as("bam.tcav")
 def ask_tcav(*trained: Cell, world: Values, sizes: Values, ask: dict[str, Any], about: Values) -> Cell:
     """TCAV of the common feature in every network, and the contrasts between networks.
 

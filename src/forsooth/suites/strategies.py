@@ -6,6 +6,7 @@ from torch.nn import functional as F
 
 from forsooth.datasets.settings import Setting
 from forsooth.datasets.tetromino import tetromino
+from forsooth.engine import known_as
 from forsooth.names import find
 from forsooth.records import Cell
 from forsooth.scores import METRICS
@@ -40,6 +41,7 @@ def _first(piece: Tensor, count: int) -> Tensor:
     return kept
 
 
+@known_as("xaitris.strategies")
 def compare(*, size: int, metrics: list[str]) -> Cell:
     """Scores of the named strategies on the fixed truth of LIN, MULT and XOR."""
     dataset = tetromino(Setting("LIN", "WHITE", size=size, n=100), seed=0)

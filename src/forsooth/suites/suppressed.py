@@ -8,7 +8,7 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from forsooth.engine import make_task
+from forsooth.engine import known_as, make_task
 from forsooth.records import Artefact, Cell, Choice, Plan, Task
 from forsooth.settings import changed
 from forsooth.store import Store
@@ -32,6 +32,7 @@ def table(choice: Choice, perform: Perform, changes: Mapping[str, Any]) -> tuple
     return found, words_of(found)
 
 
+@known_as("bias.known_network")
 def known_network(*, panel: dict[str, Any], device: str) -> Cell:
     """In place of a training: the best possible network, with every test input to be explained."""
     dataset = anchored.data(panel)

@@ -12,6 +12,7 @@ from forsooth import seeds
 from forsooth.datasets import folders
 from forsooth.datasets.settings import Setting, Variant
 from forsooth.datasets.tetromino import tetromino
+from forsooth.engine import known_as
 from forsooth.models import MODELS, train
 from forsooth.models.recipes import Recipe
 from forsooth.names import find
@@ -50,6 +51,7 @@ def title(panel: dict[str, Any]) -> str:
     return f"{setting['scenario']}-{setting['background']} {setting['size']}×{setting['size']}"
 
 
+@known_as("xaitris.train")
 def train_network(
     *,
     panel: dict[str, Any],
@@ -93,6 +95,7 @@ def train_network(
     return Cell(rows=(row,), tensors={**weights, "correct": correct}, facts=facts)
 
 
+@known_as("xaitris.show")
 def show(*trained: Cell, panel: dict[str, Any], samples: int | None, sampling_seed: int) -> Cell:
     """The image whose maps are shown, its truth, and how many images of each kind take part in the panel."""
     dataset = data(panel)
@@ -109,6 +112,7 @@ def show(*trained: Cell, panel: dict[str, Any], samples: int | None, sampling_se
     return Cell(tensors=tensors, facts={"pictures": pictures, "drawn": drawn})
 
 
+@known_as("xaitris.explain")
 def attribute(
     *trained: Cell,
     panel: dict[str, Any],
@@ -194,6 +198,7 @@ def counts(dataset: Dataset, rows: Tensor, *, role: str, where: dict[str, Any]) 
     return choose.classes_of(dataset.strata[rows], role=role, names=dataset.facts["kinds"], where=where)
 
 
+@known_as("xaitris.score")
 def score(made: Cell, *, panel: dict[str, Any], about: dict[str, Any], method: str, metrics: dict[str, int]) -> Cell:
     """Rows of every metric for the maps of one cell, and the maps that the page shows."""
     shared = {**about, "suite": "xaitris", "part": "scores", "dataset": "tetromino", "method": method}

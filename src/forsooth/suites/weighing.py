@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from forsooth import seeds
 from forsooth.datasets import articles
+from forsooth.engine import known_as
 from forsooth.models.recurrent import OnVectors, lengths_of
 from forsooth.names import find
 from forsooth.records import Cell
@@ -73,6 +74,7 @@ class Selecting(nn.Module):
 WRAPPED: dict[str, type[nn.Module]] = {"attention": Attending, "rationale": Selecting}
 
 
+@known_as("articles.explain")
 def explain_reader(
     *trained: Cell, plot: dict[str, Any], index: int, ask: dict[str, Any], about: dict[str, Any]
 ) -> Cell:
