@@ -1,12 +1,34 @@
 """Measures whether feature-attribution methods tell the truth."""
 
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:  # for editors and type checkers; at run time names are fetched when first used, see `__getattr__`
+    from forsooth.api import bias, check, dryrun, independence, reproduce, run
+    from forsooth.doors import BiasResult
+    from forsooth.doors.check_words import CheckResult
+    from forsooth.doors.dryrun_table import DryRun
+    from forsooth.doors.independence_words import IndependenceResult
+    from forsooth.records import Dataset, Method, Metric, UsageError
+    from forsooth.runs import Run
 
 __version__ = "0.1.0"
 __all__ = [
-    *("BiasResult", "CheckResult", "Dataset", "DryRun", "IndependenceResult", "Method", "Metric", "Run", "UsageError"),
-    *("bias", "check", "dryrun", "independence", "reproduce", "run"),
+    "BiasResult",
+    "CheckResult",
+    "Dataset",
+    "DryRun",
+    "IndependenceResult",
+    "Method",
+    "Metric",
+    "Run",
+    "UsageError",
+    "bias",
+    "check",
+    "dryrun",
+    "independence",
+    "reproduce",
+    "run",
 ]
 
 _HOMES = {
@@ -28,8 +50,14 @@ _HOMES = {
 }
 
 
-def __getattr__(name: str) -> Any:
-    """Public names are fetched when first used, so that one room can be imported without the whole house."""
-    if name in _HOMES:
-        return getattr(importlib.import_module(_HOMES[name]), name)
-    raise AttributeError(f"module 'forsooth' has no attribute {name!r}")
+if not TYPE_CHECKING:  # a type checker that saw this would take any name for a public one
+
+    def __getattr__(name: str) -> Any:
+        """Public names are fetched when first used, so that one room can be imported without the whole house."""
+        if name in _HOMES:
+            return getattr(importlib.import_module(_HOMES[name]), name)
+        raise AttributeError(f"module 'forsooth' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

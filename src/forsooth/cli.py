@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from forsooth import api, cli_doors, report
+from forsooth import __version__, api, cli_doors, report
 from forsooth.attributions import METHODS
 from forsooth.datasets import DATASETS
 from forsooth.models import MODELS
@@ -61,6 +61,21 @@ Change = Annotated[list[str] | None, typer.Option("--set", help="change a settin
 
 for own in (cli_doors.bias, cli_doors.dryrun, cli_doors.independence, cli_doors.check):
     app.command()(own)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        out.print(f"forsooth {__version__}", highlight=False)
+        raise typer.Exit()
+
+
+@app.callback()
+def about(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="print the version and leave")
+    ] = False,
+) -> None:
+    """Measures whether feature-attribution methods tell the truth."""
 
 
 @app.command()
