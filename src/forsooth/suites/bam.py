@@ -156,7 +156,7 @@ def explaining_task(
         "seed": seeds.derive(choice.seed, "method"),
         "device": choice.device,
     }
-    return make_task(contrasts.explain_network, {**shared, "ask": ask}, needs, name=f"explain: {name}", version=2)
+    return make_task(contrasts.explain_network, {**shared, "ask": ask}, needs, name=f"explain: {name}", version=3)
 
 
 def chosen_metrics(settings: Settings) -> tuple[Metric, ...]:

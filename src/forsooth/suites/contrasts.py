@@ -122,8 +122,9 @@ def explain_network(*cells: Cell, world: Values, sizes: Values, ask: dict[str, A
 
 def drawn(asker: Asker) -> Rows:
     """Who took part in each role, by the class of the scene and of the object, for the run to keep."""
-    where = {"placing": "as_built", "set": "X_os"}
-    seen = worlds.images(asker.world, asker.sizes, None, count=asker.ask["samples"])
+    count = asker.ask["samples"]
+    where = {"placing": "as_built", "set": f"X_os, {count} images"}  # a dear method explains fewer of them
+    seen = worlds.images(asker.world, asker.sizes, None, count=count)
     found = worlds.drawn(asker.world, seen, role="explained", where=where)
     for name, cell in asker.nets.items():
         if cell.facts["net"]["k"] is None:
