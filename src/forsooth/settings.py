@@ -1,9 +1,10 @@
 """A preset's settings with some fields changed, by a script or by words on the command line."""
 
 import dataclasses
+import math
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from forsooth import names
@@ -58,13 +59,35 @@ def _parsed(name: str, value: Any, hint: Any) -> Any:
             return None
         return _parsed(name, value, next(o for o in options if o is not type(None)))
     if origin is tuple:
-        parts = [part for part in value.split(",") if part] if isinstance(value, str) else value
-        return tuple(_parsed(name, part, options[0]) for part in parts)
+        return tuple(_parsed(name, part, options[0]) for part in _parts(value))
     if hint is bool:
         if str(value).lower() not in ("true", "false"):
             raise UsageError(f"`{name}` must be true or false, got {value!r}")
         return str(value).lower() == "true"
+    if hint in NUMBERS:
+        return _number(name, value, hint)
+    if not isinstance(value, hint):
+        raise UsageError(f"`{name}` must be {hint.__name__}, got {value!r}")
+    return value
+
+
+NUMBERS = {int: "a whole number", float: "a number"}
+
+
+def _parts(value: Any) -> Iterable[Any]:
+    """The members of a tuple: those of a list, those between commas, or a single value as the only one."""
+    if isinstance(value, str):
+        return [part.strip() for part in value.split(",") if part.strip()]
+    return value if isinstance(value, Iterable) else [value]
+
+
+def _number(name: str, value: Any, kind: type) -> Any:
+    """The value as a finite number of that kind, none lost on the way: 2.7 is no whole number."""
     try:
-        return hint(value)
-    except (TypeError, ValueError) as error:
-        raise UsageError(f"`{name}` must be {hint.__name__}, got {value!r}") from error
+        number = kind(value)
+        same = not isinstance(value, bool) and (isinstance(value, str) or number == value) and math.isfinite(number)
+    except (TypeError, ValueError, OverflowError):
+        same = False
+    if not same:
+        raise UsageError(f"`{name}` must be {NUMBERS[kind]}, got {value!r}")
+    return number
