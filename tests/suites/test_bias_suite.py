@@ -64,7 +64,7 @@ def test_a_run_on_tables_has_a_row_for_every_method_end_and_fraction(tmp_path: P
 
 def test_all_classes_and_two_trainings_take_part_and_are_asked_about_the_same_inputs(tmp_path: Path) -> None:
     """Tetrominoes come in blocks by class, so that the first rows are of one class."""
-    few = {**FEW, "samples": 5, "methods": ("gradient", "constant")}
+    few = {**FEW, "samples": 5, "trainings": 2, "methods": ("gradient", "constant")}
     run = forsooth.run("bias", only={"dataset": "tetromino"}, settings=few, out=tmp_path)
     classes = pd.DataFrame(json.loads((tmp_path / "run.json").read_text())["classes"])
     counts = classes.pivot(index="role", columns="class", values="count")

@@ -227,7 +227,7 @@ def test_presets_cover_the_paper():
     assert {p["setting"]["n"] for p in panels} == {10_000, 40_000}
     plan = xaitris.plan(xaitris.QUICK, Choice())
     trained = [task for task in plan.tasks if task.name.startswith("train") and task.arguments["part"] == "training"]
-    assert len(trained) == 36
+    assert len(trained) == 18 * xaitris.QUICK.trainings  # eight problems, two networks each, and the LLR on two
 
 
 @pytest.mark.parametrize("preset", xaitris.SUITE.presets)
