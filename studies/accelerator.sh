@@ -16,7 +16,7 @@ reproduce() { # folder, artefact, further words
         echo "$artefact: $(tail -n 3 "$out/$folder.log")"
 }
 
-birds=(--data "$data/birds_zhou_128px.zip" --set side=128 --set batch=32 --set epochs=60)
+birds=(--data "$data/birds_zhou_128px.zip" --set side=128 --set batch=32 --set epochs=60 --set maps=released)
 case $part in
 cifar)
     (for k in 3 4 5; do reproduce bias bias/table-$k --data "$data"; done) &
