@@ -141,9 +141,8 @@ def test_a_network_that_has_not_learned_is_not_audited(tmp_path: Path, monkeypat
 
 def test_methods_that_were_not_published_have_no_verdict() -> None:
     table = pd.DataFrame({"end": ["top"], "fraction": 0.1, "method": "own", "ours": 1.0, "published": np.nan})
-    own = table
-    assert bias_words.orders(own).empty
-    said = bias_words.verdict(own, "Table 3", bias_tables.settings_of(3), 1, 0.1)
+    assert bias_words.orders(table).empty
+    said = bias_words.verdict(table, "Table 3", bias_tables.settings_of(3), 1, 0.1)
     assert "none of these methods is in the published table" in said
 
 

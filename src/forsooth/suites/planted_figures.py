@@ -147,33 +147,37 @@ def claims_5_1(models: pd.DataFrame, accuracies: pd.DataFrame) -> list[str]:
 
 
 def claims_of_trend(models: pd.DataFrame, accuracies: pd.DataFrame, *, x: str, words: str) -> list[str]:
-    """SHAP rises with x on the watermark, and nobody else does.
-
-    A pair of method and artefact has a test of its own over its trainings. Pairs share trainings, so their tests hang
-    together; Holm's correction holds all the same.
-    """
+    """SHAP rises with x on the watermark, and nobody else does."""
     groups = models.groupby(["method", "manipulation"], sort=False)
     by_pair = {key: slopes(own, x) for key, own in groups}
     trend = {key: mean_of(own) for key, own in by_pair.items()}
     shap = [key for key in trend if key[0].startswith("gradient_shap") and key[1] == "watermark"]
     lines = [above(f"Attr% of SHAP on the watermark rises with {words} (slope)", trend[key]) for key in shap]
-    others = [key for key in trend if key not in shap and trend[key].n >= FEW]
-    pvalues = [rise(by_pair[key]) for key in others]
-    rising = holm(pvalues) <= SURE
-    up = [key for key, rises in zip(others, rising, strict=True) if rises]
-    which = ", ".join(f"{method} on {kind} {trend[method, kind].mean:+.2f}" for method, kind in up)
-    claim = f"No other method rises with {words} on any artefact (ours: the share of pairs that do)"
-    alone = [p for p in pvalues if p <= SURE]
-    more = (
-        f"{which or 'none'}; each pair by a t test over its trainings, {len(others)} tests corrected by Holm; asked "
-        f"alone {len(alone)} would rise"
-    )
-    still = bool(others) and not alone  # that many tests cannot tell a rise is no sign that there is none
-    lines.append(verdict(claim, share_of(rising), holds=still, fails=bool(up), more=more))
+    others = {key: by_pair[key] for key in trend if key not in shap and trend[key].n >= FEW}
+    lines.append(nobody_rises(others, words=words))
     lines += no_trends(models, x=x, words=words)
     steepest = max(trend, key=lambda key: trend[key].mean if np.isfinite(trend[key].mean) else -np.inf)
     lines.append(f"The steepest is {steepest[0]} on {steepest[1]}: {trend[steepest]}.")
     return lines
+
+
+def nobody_rises(by_pair: Mapping[tuple[str, str], list[float]], *, words: str) -> str:
+    """Whether none of these pairs of method and artefact rises, from the slopes of their trainings.
+
+    A pair has a test of its own over its trainings. Pairs share trainings, so their tests hang together; Holm's
+    correction holds all the same. That so many tests cannot tell a rise is no sign that there is none.
+    """
+    pvalues = [rise(own) for own in by_pair.values()]
+    rising = holm(pvalues) <= SURE
+    up = [key for key, rises in zip(by_pair, rising, strict=True) if rises]
+    which = ", ".join(f"{method} on {kind} {np.mean(by_pair[method, kind]):+.2f}" for method, kind in up)
+    alone = sum(p <= SURE for p in pvalues)
+    claim = f"No other method rises with {words} on any artefact (ours: the share of pairs that do)"
+    more = (
+        f"{which or 'none'}; each pair by a t test over its trainings, {len(by_pair)} tests corrected by Holm; asked "
+        f"alone {alone} would rise"
+    )
+    return verdict(claim, share_of(rising), holds=bool(by_pair) and not alone, fails=bool(up), more=more)
 
 
 def no_trends(models: pd.DataFrame, *, x: str, words: str) -> list[str]:
