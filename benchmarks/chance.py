@@ -138,7 +138,7 @@ def few(count: int) -> None:
 
 def doors(count: int) -> None:
     """Methods of one law in the door `bias`: the function that judges its pairs, on made-up biases of single inputs."""
-    from forsooth.doors.answer import judged_pairs
+    from forsooth.user.answer import judged_pairs
 
     rng = np.random.default_rng(0)
     print(f"methods of one law in the door `bias`: share of {count} runs that tell any two apart; wanted at most 0.050")

@@ -22,7 +22,9 @@ from forsooth.datasets.tetromino import KINDS, PIECES, draw_kinds, labels, split
 from forsooth.records import Choice, Dataset
 from forsooth.report import read
 from forsooth.report.classes import classes
-from forsooth.suites import choose, tetrominoes, xaitris
+from forsooth.suites import choose
+from forsooth.suites.xaitris import plan as xaitris
+from forsooth.suites.xaitris import tasks as tetrominoes
 
 METHODS = ("pattern_net", "pattern_attribution", "pfi", "deep_shap", "gradient_shap", "rectified_input", "laplace")
 SETTINGS = {"trainings": 2, "samples": 200, "sweep": ()}

@@ -14,10 +14,10 @@ from torch import Tensor, nn
 
 from forsooth.attributions.differences import deep_lift, deep_shap
 from forsooth.attributions.propagation import lrp
-from forsooth.doors.specimens import without_shifts
 from forsooth.models.resnet import small_resnet
 from forsooth.models.small import cnn
 from forsooth.seeds import generator
+from forsooth.user.specimens import without_shifts
 
 Explain = Callable[[nn.Module, Tensor, Tensor, Tensor], Tensor]  # model, x, target, other inputs -> maps
 

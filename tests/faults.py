@@ -11,7 +11,10 @@ import way
 from torch import Tensor
 
 from forsooth.records import Cell, Dataset
-from forsooth.suites import anchored, choose, explain, plots, tetrominoes
+from forsooth.suites import choose, explain
+from forsooth.suites.bias import tasks as anchored
+from forsooth.suites.planted import data as plots
+from forsooth.suites.xaitris import tasks as tetrominoes
 
 MAKERS = {"xaitris": tetrominoes, "planted": plots, "bias": anchored}  # where the data of a walk are made
 

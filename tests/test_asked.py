@@ -9,7 +9,7 @@ import tiny
 
 import forsooth
 from forsooth import plugins
-from forsooth.asked import method_path
+from forsooth.arguments import method_path
 from forsooth.attributions import METHODS
 from forsooth.attributions.paths import INTEGRATED_GRADIENTS
 from forsooth.records import UsageError

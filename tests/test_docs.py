@@ -11,7 +11,7 @@ from forsooth.attributions import METHODS
 from forsooth.datasets import DATASETS
 from forsooth.models import MODELS
 from forsooth.scores import METRICS
-from forsooth.suites import ARTEFACTS, SUITES
+from forsooth.suites import REPRODUCTIONS, SUITES
 
 ROOT = Path(__file__).parent.parent
 CATALOGUES = {
@@ -20,7 +20,7 @@ CATALOGUES = {
     "models": MODELS,
     "datasets": DATASETS,
     "suites": SUITES,
-    "artefacts": ARTEFACTS,
+    "reproductions": REPRODUCTIONS,
 }
 KEYS = set(re.findall(r"^@\w+\{(\w+),", (ROOT / "docs/references.bib").read_text(), flags=re.M))
 

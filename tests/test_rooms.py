@@ -24,25 +24,26 @@ MAY_IMPORT = {
     "models": FLOOR,
     "attributions": FLOOR | {"games"},
     "scores": FLOOR | {"games"},
+    "plain": set(),
     "store": {"records"},
-    "engine": {"records", "store"},
+    "engine": {"records", "store", "plain"},
     "plugins": {"records", "names"},
     "settings": {"records", "names"},
     "report": {"records", "names", "papers", "counted", "stats", "scores"},
-    "suites": FLOOR | ROOMS | {"engine", "store", "plugins", "settings", "counted", "stats"},
-    "doors": FLOOR
+    "suites": FLOOR | ROOMS | {"engine", "store", "plain", "plugins", "settings", "counted", "stats", "report"},
+    "user": FLOOR
     | {
         *("games", "attributions", "scores", "counted", "stats", "suites", "report"),
-        *("engine", "store", "plugins", "progress"),
+        *("engine", "store", "plain", "plugins", "progress", "runs"),
     },
-    "asked": FLOOR | {"plugins", "store", "attributions"},
+    "arguments": FLOOR | {"plugins", "store", "attributions"},
     "terminal": {"progress"},
-    "cli_doors": {"records", "api", "terminal"},
-    "runs": {"records", "names", "plugins", "store", "report", "attributions"},
+    "cli_user": {"records", "api", "terminal"},
+    "runs": {"records", "names", "plugins", "store", "engine", "report", "attributions", "suites"},
     "api": FLOOR
     | {
-        "asked",
-        "doors",
+        "arguments",
+        "user",
         "plugins",
         "settings",
         "runs",
@@ -53,7 +54,7 @@ MAY_IMPORT = {
         "suites",
         "attributions",
     },
-    "cli": FLOOR | ROOMS | {"api", "cli_doors", "terminal", "report", "progress", "suites", "store"},
+    "cli": FLOOR | ROOMS | {"api", "cli_user", "terminal", "report", "progress", "suites", "store", "runs"},
 }
 
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from forsooth.records import Cell, UsageError
-from forsooth.store import DamagedCell, Store, replace, writable
+from forsooth.store import DamagedCell, Store, writable, write_atomically
 
 KEY = "ab" + "0" * 30
 CELL = Cell(rows=({"metric": "ima", "value": 0.5},), tensors={"maps": torch.arange(6.0)}, facts={"status": "ok"})
@@ -102,13 +102,13 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path):
 
 def test_replace_is_whole_or_nothing(tmp_path, monkeypatch):
     path = tmp_path / "scores.parquet"
-    replace(path, b"old")
+    write_atomically(path, b"old")
 
     def full(*_args):
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(Path, "write_bytes", full)
     with pytest.raises(UsageError, match="No space left"):
-        replace(path, b"new")
+        write_atomically(path, b"new")
     assert path.read_bytes() == b"old"
     assert [p.name for p in tmp_path.iterdir()] == ["scores.parquet"]

@@ -4,7 +4,7 @@ import pytest
 
 from forsooth import api
 from forsooth.records import Choice
-from forsooth.suites import xaitris
+from forsooth.suites.xaitris import plan as xaitris
 
 
 @pytest.fixture(scope="module")

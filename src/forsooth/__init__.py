@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # for editors and type checkers; at run time names are fetched when first used, see `__getattr__`
     from forsooth.api import bias, check, dryrun, independence, reproduce, run
-    from forsooth.doors import BiasResult
-    from forsooth.doors.check_words import CheckResult
-    from forsooth.doors.dryrun_table import DryRun
-    from forsooth.doors.independence_words import IndependenceResult
     from forsooth.records import Dataset, Method, Metric, UsageError
     from forsooth.runs import Run
+    from forsooth.user import BiasResult
+    from forsooth.user.check_words import CheckResult
+    from forsooth.user.dryrun_table import DryRun
+    from forsooth.user.independence_words import IndependenceResult
 
 __version__ = "0.1.0"
 __all__ = [
@@ -36,10 +36,10 @@ _HOMES = {
     "Method": "forsooth.records",
     "Metric": "forsooth.records",
     "UsageError": "forsooth.records",
-    "BiasResult": "forsooth.doors",
-    "CheckResult": "forsooth.doors.check_words",
-    "DryRun": "forsooth.doors.dryrun_table",
-    "IndependenceResult": "forsooth.doors.independence_words",
+    "BiasResult": "forsooth.user",
+    "CheckResult": "forsooth.user.check_words",
+    "DryRun": "forsooth.user.dryrun_table",
+    "IndependenceResult": "forsooth.user.independence_words",
     "Run": "forsooth.runs",
     "bias": "forsooth.api",
     "check": "forsooth.api",

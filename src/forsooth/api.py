@@ -1,8 +1,7 @@
 """The doors for Python: what the command line does, a script can do with these functions."""
 
-import dataclasses
 import datetime
-import math
+import shlex
 import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -11,22 +10,32 @@ from typing import Any
 import pandas as pd
 import torch
 
-from forsooth import names, report, store
-from forsooth.asked import admitted, check_models, method_path, run_folder, usable_device
-from forsooth.doors import Asked, BiasResult, training
-from forsooth.doors import bias as bias_door
-from forsooth.doors import check as check_door
-from forsooth.doors import dryrun as dry
-from forsooth.doors import independence as independence_door
-from forsooth.doors.check_words import CheckResult
-from forsooth.doors.dryrun_table import DryRun
-from forsooth.doors.independence_words import IndependenceResult, Wanted
+from forsooth import names, store
+from forsooth.arguments import admitted, check_models, method_path, run_folder, usable_device
 from forsooth.engine import Progress, execute
 from forsooth.progress import Silent
-from forsooth.records import Choice, Method, Plan, Suite
-from forsooth.runs import Run, assemble
-from forsooth.settings import configured
-from forsooth.suites import ARTEFACTS, SUITES
+from forsooth.records import Artefact, Choice, Method, Plan
+from forsooth.runs import (
+    Run,
+    Work,
+    assemble,
+    choice_facts,
+    keep_judgement,
+    outcome_of,
+    perform,
+    suite_facts,
+    write_page,
+)
+from forsooth.settings import changed, configured
+from forsooth.suites import REPRODUCTIONS, SUITES
+from forsooth.user import Asked, BiasResult, training
+from forsooth.user import bias as bias_door
+from forsooth.user import check as check_door
+from forsooth.user import dryrun as dry
+from forsooth.user import independence as independence_door
+from forsooth.user.check_words import CheckResult
+from forsooth.user.dryrun_table import DryRun
+from forsooth.user.independence_words import IndependenceResult, Wanted
 
 
 def run(
@@ -52,7 +61,6 @@ def run(
     workers   processes; every number is the same whatever their count
     page      write report.html at the end
     """
-    begun = time.monotonic()
     record = names.find(suite, SUITES, argument="suite")
     chosen = configured(record, preset, settings or {})
     choice = Choice(
@@ -66,35 +74,17 @@ def run(
         check_models(choice.only, chosen.models)
     plan = record.plan(chosen, choice)
     folder = run_folder(Path(out) if out is not None else Path("forsooth-runs") / f"{suite}-{preset}")
-    cells = store.Store(folder / "store")
-    execute(plan.tasks, cells, workers=workers, progress=progress or Silent())
-    about = {
-        "suite": record.name,
-        "title": record.title,
-        "question": record.question,
-        "preset": preset,
-        "seed": seed,
-        "command": _command(record, preset, choice, settings or {}),
-        "settings": dataclasses.asdict(chosen),
-        "choice": dataclasses.asdict(choice),
-        "factors": list(record.factors),
-        "levels": {factor: list(getattr(chosen, f"{factor}s")) for factor in record.factors},
-        "exhibits": list(record.exhibits),
-        "metrics": {
-            m.name: {"better": m.better, "bounds": _finite(m.bounds), "cite": m.cite, "version": m.version}
-            for m in record.metrics(chosen)
-        },
-        "facts": list(plan.facts),
-        "started": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-    }
-    assemble(folder, plan, cells, {**about, "seconds": round(time.monotonic() - begun, 1)})
+    command = _command(record.name, preset, choice, settings or {})
+    about = {**suite_facts(record, chosen), **choice_facts(choice, command), "preset": preset}
+    work = Work(folder, store.Store(folder / "store"), workers, progress or Silent())
+    perform(work, plan, about)
     if page:
-        report.write_page([folder])
+        write_page([folder])
     return Run(folder)
 
 
 def reproduce(
-    artefact: str,
+    name: str,
     *,
     only: Mapping[str, str | Iterable[str]] | None = None,
     data: str | Path | None = None,
@@ -104,28 +94,49 @@ def reproduce(
     settings: Mapping[str, Any] | None = None,
     progress: Progress | None = None,
 ) -> tuple[pd.DataFrame, str]:
-    """A published table made again: ours beside theirs, and a verdict in words. Both are kept, see `table_of`."""
-    record = names.find(artefact, ARTEFACTS, argument="artefact")
-    file = table_of(artefact, out)
-    folder = file.parent
-    kept = {factor: admitted(value) for factor, value in (only or {}).items()}
-    choice = Choice(only=kept, data=None if data is None else str(data), device=usable_device(device))
-    cells = store.Store(folder / "store")
+    """A published table made again: ours beside theirs, and a verdict in words.
 
-    def perform(plan: Plan) -> store.Store:
-        store.writable(folder, "out")  # not before: words that are refused leave no folder behind
-        execute(plan.tasks, cells, workers=workers, progress=progress or Silent())
-        return cells
+    out  folder for several of them: `OUT/bias-table-13/` has table.csv, verdict.md, the rows and the page, and
+         `OUT/store` what was computed, which they share
+    """
+    record = names.find(name, REPRODUCTIONS, argument="name")
+    folder = reproduction_folder(name, out)
+    choice = Choice(
+        only={factor: admitted(value) for factor, value in (only or {}).items()},
+        data=None if data is None else str(data),
+        device=usable_device(device),
+    )
+    work = Work(folder, store.Store(folder.parent / "store"), workers, progress or Silent())
+    if isinstance(record, Artefact):
+        return _old_reproduce(record, work, choice, dict(settings or {}))
+    chosen = changed(record.settings, settings or {})
+    plan = record.plan(chosen, choice)
+    run_folder(folder)
+    command = _command(record.name, None, choice, settings or {})
+    suite = names.find(name.partition("/")[0], SUITES, argument="suite")
+    about = {**suite_facts(suite, chosen), **choice_facts(choice, command), "preset": record.name}
+    perform(work, plan, about)
+    judgement = record.judge(outcome_of(work, plan, chosen, choice))
+    keep_judgement(folder, record, judgement)
+    write_page([folder])
+    return judgement.table, judgement.words
 
-    table, words = record.function(choice, perform, dict(settings or {}))
-    store.replace(file, table.to_csv(index=False).encode())
-    store.replace(file.with_suffix(".md"), words.encode())
+
+def _old_reproduce(record: Artefact, work: Work, choice: Choice, settings: dict[str, Any]) -> tuple[pd.DataFrame, str]:
+    def execute_plan(plan: Plan) -> store.Store:
+        store.writable(work.folder, "out")  # not before: words that are refused leave no folder behind
+        execute(plan.tasks, work.cells, workers=work.workers, progress=work.progress)
+        return work.cells
+
+    table, words = record.function(choice, execute_plan, settings)
+    store.write_atomically(work.folder / "table.csv", table.to_csv(index=False).encode())
+    store.write_atomically(work.folder / "verdict.md", words.encode())
     return table, words
 
 
-def table_of(artefact: str, out: str | Path | None = None) -> Path:
-    """The csv that `reproduce` writes; the words are beside it with the suffix .md."""
-    return Path(out or Path("forsooth-runs") / "reproduce") / f"{artefact.replace('/', '-')}.csv"
+def reproduction_folder(name: str, out: str | Path | None = None) -> Path:
+    """The folder of a reproduction: its table.csv, verdict.md and report.html."""
+    return Path(out or Path("forsooth-runs") / "reproduce") / name.replace("/", "-")
 
 
 def bias(
@@ -216,7 +227,8 @@ def dryrun(
         seed=seed,
     )
     folder = dry.outside(Path(out) if out is not None else Path("forsooth-runs") / "dryrun", asked.data)
-    plan, folder = dry.plan(asked), run_folder(folder)
+    plan = dry.plan(asked)
+    folder = run_folder(folder)
     cells = store.Store(folder / "store")
     execute(plan.tasks, cells, workers=workers, progress=progress or Silent())
     answer = dry.answer(asked, plan, cells, folder)
@@ -281,18 +293,17 @@ def check(
     return check_door.check(method, seed=seed, device=usable_device(device), progress=progress)
 
 
-def _command(suite: Suite, preset: str, choice: Choice, changes: Mapping[str, Any]) -> str:
-    words = ["forsooth run", suite.name, "--preset", preset, "--seed", str(choice.seed)]
-    words += [f"--only {factor}={','.join(values)}" for factor, values in choice.only.items()]
-    words += [f"--set {name}={_word(value)}" for name, value in changes.items()]
-    words += [f"--methods {','.join(choice.methods)}"] if choice.methods else []
-    words += [f"--data {choice.data}"] if choice.data else []
-    return " ".join([*words, "--device", choice.device])
-
-
-def _finite(bounds: tuple[float, float]) -> list[float | None]:
-    """Bounds for JSON, which has no infinity."""
-    return [bound if math.isfinite(bound) else None for bound in bounds]
+def _command(what: str, preset: str | None, choice: Choice, changes: Mapping[str, Any]) -> str:
+    """The command that repeats a run (with a preset) or a reproduction."""
+    words = ["forsooth", "reproduce", what] if preset is None else ["forsooth", "run", what, "--preset", preset]
+    words += ["--seed", str(choice.seed)] if preset is not None else []
+    for factor, values in choice.only.items():
+        words += ["--only", f"{factor}={','.join(values)}"]
+    for name, value in changes.items():
+        words += ["--set", f"{name}={_word(value)}"]
+    words += ["--methods", ",".join(choice.methods)] if choice.methods else []
+    words += ["--data", choice.data] if choice.data else []
+    return shlex.join([*words, "--device", choice.device])
 
 
 def _word(value: Any) -> str:

@@ -6,16 +6,17 @@ from typing import Annotated, Any
 
 import typer
 
-from forsooth import __version__, api, cli_doors, report
+from forsooth import __version__, api, cli_user, report
 from forsooth.attributions import METHODS
 from forsooth.datasets import DATASETS
 from forsooth.models import MODELS
 from forsooth.names import unknown
-from forsooth.records import Artefact, DeadWorker, Suite, UsageError
+from forsooth.records import Artefact, DeadWorker, Reproduction, Suite, UsageError
 from forsooth.report import tables
+from forsooth.runs import write_page
 from forsooth.scores import METRICS
-from forsooth.store import replace
-from forsooth.suites import ARTEFACTS, SUITES
+from forsooth.store import write_atomically
+from forsooth.suites import REPRODUCTIONS, SUITES
 from forsooth.terminal import (
     Data,
     Device,
@@ -45,7 +46,7 @@ CATALOGUES: dict[str, tuple[Any, ...]] = {
     "metrics": METRICS,
     "models": MODELS,
     "datasets": DATASETS,
-    "artefacts": ARTEFACTS,
+    "reproductions": REPRODUCTIONS,
 }
 
 STOPPED = 130  # the exit code of a program that was interrupted at the keyboard
@@ -59,7 +60,7 @@ Only = Annotated[list[str] | None, typer.Option(help="keep one part, e.g. scenar
 Change = Annotated[list[str] | None, typer.Option("--set", help="change a setting of the preset, e.g. alpha=0.2")]
 
 
-for own in (cli_doors.bias, cli_doors.dryrun, cli_doors.independence, cli_doors.check):
+for own in (cli_user.bias, cli_user.dryrun, cli_user.independence, cli_user.check):
     app.command()(own)
 
 
@@ -89,12 +90,12 @@ def demo(workers: Workers = 0, quiet: Quiet = False) -> None:
         )
         _show(runs[-1])
     folders = [made.folder for made in runs]
-    opened(report.write_page(folders, folders[0].parent / "demo.html"))
+    opened(write_page(folders, folders[0].parent / "demo.html"))
 
 
 @app.command("list")
 def list_(what: Annotated[str, typer.Argument(help=", ".join(CATALOGUES))] = "suites") -> None:
-    """What there is: suites, methods, metrics, models, datasets, artefacts."""
+    """What there is: suites, methods, metrics, models, datasets, reproductions."""
     if what not in CATALOGUES:
         raise unknown(what, CATALOGUES, argument="what")
     for record in CATALOGUES[what]:
@@ -143,7 +144,7 @@ def report_(
     runs: list[Path], page: Annotated[Path | None, typer.Option("--out", help="where the page goes")] = None
 ) -> None:
     """Build the page of a run again; several runs stand side by side on one page."""
-    opened(report.write_page(runs, page))
+    opened(write_page(runs, page))
 
 
 @app.command()
@@ -160,12 +161,12 @@ def results(
     if target is None:
         sys.stdout.write(text)
     else:
-        replace(target, rows.to_parquet(index=False) if format == "parquet" else text.encode())
+        write_atomically(target, rows.to_parquet(index=False) if format == "parquet" else text.encode())
 
 
 @app.command()
 def reproduce(
-    artefact: str,
+    name: Annotated[str, typer.Argument(help="e.g. bias/table-13; `forsooth list reproductions` names all")],
     only: Only = None,
     data: Data = None,
     change: Change = None,
@@ -176,7 +177,7 @@ def reproduce(
 ) -> None:
     """A published table or figure made again: ours beside theirs, and a verdict in words."""
     table, words = api.reproduce(
-        artefact,
+        name,
         only=_pairs(only, "only"),
         data=data,
         device=device,
@@ -187,10 +188,12 @@ def reproduce(
     )
     shown = fitting(table)
     left = ", ".join(map(str, table.columns[shown.shape[1] :]))
-    out.print(plain(shown, artefact))
+    out.print(plain(shown, name))
     out.print(words, highlight=False, markup=False)
     what = f"The table, also with {left}" if left else "The table"
-    out.print(f"{what}: {api.table_of(artefact, folder)}", highlight=False, markup=False, soft_wrap=True)
+    out.print(
+        f"{what}: {api.reproduction_folder(name, folder) / 'table.csv'}", highlight=False, markup=False, soft_wrap=True
+    )
 
 
 def main() -> None:
@@ -239,7 +242,7 @@ def _summary(record: Any) -> str:
     """What a record is, in a line: a suite's question, an artefact's title, or the first line of its function."""
     if isinstance(record, Suite):
         return record.question
-    if isinstance(record, Artefact):
+    if isinstance(record, Artefact | Reproduction):
         return record.title
     function = getattr(record.function, "func", record.function)  # a partial has its docstring inside
     lines = (function.__doc__ or "").strip().splitlines()

@@ -4,12 +4,15 @@ Each task runs on one thread. So serial and pool agree bit for bit, and a pool o
 """
 
 import concurrent.futures as futures
+import functools
+import graphlib
 import hashlib
 import json
 import multiprocessing
 import os
 import threading
 import time
+import typing
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
@@ -18,6 +21,7 @@ from typing import Any, Protocol, TypeVar
 
 import torch
 
+from forsooth.plain import from_plain, to_plain
 from forsooth.records import Cell, DeadWorker, Task, UsageError
 from forsooth.store import DamagedCell, Store
 
@@ -36,14 +40,23 @@ class Progress(Protocol):
 Function = TypeVar("Function", bound=Callable[..., Cell])
 
 
-def known_as(id: str) -> Callable[[Function], Function]:
-    """Names a task function in the keys of its cells: it may move to another file or be renamed, and they stay."""
+def task(id: str, *, version: int = 1, **words: str) -> Callable[[Function], Function]:
+    """Names a task function in the keys of its cells: it may move to another file or be renamed, and they stay.
+
+    version  raised when the same arguments would give other numbers
+    words    parameter -> the word by which it goes in keys, where it has a better name than when cells were made
+    """
 
     def named(function: Function) -> Function:
         function.task_id = id  # type: ignore[attr-defined]
+        function.task_version = version  # type: ignore[attr-defined]
+        function.task_words = words  # type: ignore[attr-defined]
         return function
 
     return named
+
+
+known_as = task
 
 
 def make_task(
@@ -52,23 +65,41 @@ def make_task(
     needs: Sequence[Task] = (),
     *,
     name: str,
-    version: int,
+    version: int | None = None,
 ) -> Task:
     """A task whose key is the hash of all that decides its result.
 
-    A function without a name from `known_as` goes by its place, so that its cells are lost when it moves.
+    arguments  records, numbers and words by the names of the function's parameters
+    version    that of `task`, unless given
+
+    A function without an id from `task` goes by its place, so that its cells are lost when it moves.
     """
     keys = tuple(task.key for task in needs)
     id = getattr(function, "task_id", f"{function.__module__}:{function.__qualname__}")
+    words = getattr(function, "task_words", {})
+    if version is None:
+        version = getattr(function, "task_version", 1)
+    plain = to_plain(arguments)
     identity = {
         "id": id,
         "version": version,
-        "arguments": dict(arguments),
+        "arguments": {words.get(name, name): value for name, value in plain.items()},
         "needs": keys,
         "torch": torch.__version__,
     }
     key = hashlib.sha256(json.dumps(identity, sort_keys=True, allow_nan=False).encode()).hexdigest()[:32]
-    return Task(key=key, id=id, name=name, function=function, arguments=arguments, needs=keys, version=version)
+    return Task(key=key, id=id, name=name, function=function, arguments=plain, needs=keys, version=version)
+
+
+def typed(function: Callable[..., Cell], arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """The plain arguments of a task as the records that its function's annotations name."""
+    hints = _hints(function)
+    return {name: from_plain(value, hints.get(name)) for name, value in arguments.items()}
+
+
+@functools.lru_cache(maxsize=64)
+def _hints(function: Callable[..., Cell]) -> dict[str, Any]:
+    return typing.get_type_hints(function)
 
 
 def execute(tasks: Sequence[Task], store: Store, *, workers: int, progress: Progress) -> None:
@@ -93,7 +124,7 @@ def run_task(task: Task, root: Path) -> str:
     needed = [store.read(key) for key in task.needs]
     begun = time.perf_counter()
     with one_thread():
-        cell = task.function(*needed, **task.arguments)
+        cell = task.function(*needed, **typed(task.function, task.arguments))
     about = {
         "name": task.name,
         "function": f"{task.function.__module__}:{task.function.__qualname__}",
@@ -135,27 +166,20 @@ def _finished(task: Task, store: Store, progress: Progress) -> bool:
 def _in_pool(waiting: list[Task], store: Store, workers: int, progress: Progress) -> None:
     """Hand tasks to processes as soon as what they need is there."""
     by_key = {task.key: task for task in waiting}
-    missing = {key: set(task.needs) & by_key.keys() for key, task in by_key.items()}
-    dependents: dict[str, list[str]] = {key: [] for key in by_key}
-    for key, needs in missing.items():
-        for need in needs:
-            dependents[need].append(key)
-    ready = [key for key, needs in missing.items() if not needs]
+    order = graphlib.TopologicalSorter({key: set(task.needs) & by_key.keys() for key, task in by_key.items()})
+    order.prepare()
     context = multiprocessing.get_context("spawn")  # fork does not go with torch's threads
     with futures.ProcessPoolExecutor(workers, mp_context=context, initializer=_begin_worker) as pool:
         running: dict[futures.Future[str], str] = {}  # names, in the order in which the processes take them
         try:
-            while ready or running:
-                running |= {pool.submit(run_task, by_key[key], store.root): by_key[key].name for key in ready}
-                ready = []
+            while order.is_active():
+                for key in order.get_ready():
+                    running[pool.submit(run_task, by_key[key], store.root)] = by_key[key].name
                 progress.doing(list(running.values())[:workers])
                 done, _ = futures.wait(running, return_when=futures.FIRST_COMPLETED)
                 for future in done:
-                    key = future.result()
+                    order.done(future.result())
                     progress.step(running.pop(future))
-                    for dependent in dependents[key]:
-                        missing[dependent].discard(key)
-                        ready += [] if missing[dependent] else [dependent]
         except BrokenProcessPool as error:
             lost = [name for future, name in running.items() if not future.done() or future.exception()]
             raise _dead(lost[:workers]) from error

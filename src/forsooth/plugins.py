@@ -125,6 +125,13 @@ def fingerprint(thing: Any) -> str:
     return hashlib.sha256("\x1e".join([source, *others, *settings]).encode()).hexdigest()[:16]
 
 
+def identity(method: Method) -> dict[str, str | int]:
+    """What tells a method from any other in the key of a task: its name, its version and, of a user's, its code."""
+    own = ":" in method.name
+    code = fingerprint(load(method.name, argument="methods")) if own else ""
+    return {"method": method.name, "version": method.version, "code": code}
+
+
 def imported(module: ModuleType) -> list[ModuleType]:
     """The user's own modules that a module imports at its top, and those that they import, by name."""
     found, waiting = {module.__name__: module}, [module]

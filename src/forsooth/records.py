@@ -1,11 +1,14 @@
 """The nouns. Frozen, without work: every room speaks in these and in tensors."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from dataclasses import dataclass, field, fields, replace
+from typing import TYPE_CHECKING, Any, Literal
 
 import torch
 from torch import Tensor
+
+if TYPE_CHECKING:  # pandas takes a second to import, and tables are made far above
+    import pandas as pd
 
 Need = Literal["gradient", "module", "background", "fit", "generator", "generators", "layer", "truth"]
 Read = Literal["truth", "model", "x", "target", "total", "anchor"]
@@ -54,8 +57,27 @@ class Architecture:
     version: int
 
 
-BROKEN = "broken promise"  # the map has a score, but its sum is not the one that its method promises
-SCORED = ("ok", BROKEN)  # statuses of rows whose value counts as it is
+Status = Literal[
+    "ok",
+    "broken promise",  # the map has a score, but its sum is not the one that its method promises
+    "zero map",
+    "not finite",
+    "undefined",
+    "error",  # the method raised
+    "wrong shape",
+    "skipped",  # method and model cannot meet
+    "below gate",  # the network is not explained
+    "no model",  # no network of the panel passed its gate
+    "no correct input",  # nothing that every network gets right
+    "no such words",  # the document has no word that the metric is about
+    "too few players",
+    "no anchor",  # the Shapley values are all zero, or all noise
+]
+BROKEN: Status = "broken promise"
+SCORED: tuple[Status, ...] = ("ok", BROKEN)  # statuses of rows whose value counts as it is
+Value = str | int | float | bool | None  # of a cell in a table
+NO_MODEL = "none"  # the model of a map that ignores every model
+WHOLE = -1  # the sample of a row that is about no single one
 # Above this gap a promise counts as broken. Exact methods stay below 0.001 in single precision; of paths of fifty steps
 # across kinks 97 in 100 stay below 0.1, and a method that follows other rules than its own misses by far more.
 TOLERANCE = 0.1
@@ -114,10 +136,47 @@ class Metric:
 
 
 @dataclass(frozen=True)
+class Row:
+    """One line of `scores.parquet`: the value of one metric for one sample, or why there is none.
+
+    part     the table it belongs to: "scores" are ranked, "training" holds accuracies, a suite has others of its own
+    sample   number of the input in its dataset; `WHOLE` where the row is about all of them
+    value    nan where a map has no score; None where nothing was asked
+    columns  the suite's own columns: factors of the panel, and what stands beside the value
+    """
+
+    suite: str
+    part: str
+    dataset: str | None = None
+    model: str | None = None
+    model_seed: int | None = None
+    method: str | None = None
+    metric: str | None = None
+    sample: int | None = None
+    value: float | None = None
+    status: Status = "ok"
+    message: str = ""
+    columns: Mapping[str, Value] = field(default_factory=dict)
+
+    def having(self, **changes: Any) -> "Row":
+        """The row with some of its fields changed; every other name is a column of the suite's own."""
+        own = {name: value for name, value in changes.items() if name not in FIELDS}
+        fields = {name: value for name, value in changes.items() if name in FIELDS}
+        return replace(self, **fields, columns={**self.columns, **own})
+
+    def flat(self) -> dict[str, Value]:
+        """All columns side by side, as the row is written."""
+        return {**{name: getattr(self, name) for name in FIELDS}, **self.columns}
+
+
+FIELDS = tuple(part.name for part in fields(Row) if part.name != "columns")
+
+
+@dataclass(frozen=True)
 class Cell:
     """What one finished task leaves: tidy rows, named tensors and small facts."""
 
-    rows: tuple[Mapping[str, Any], ...] = ()
+    rows: tuple[Any, ...] = ()
     tensors: Mapping[str, Tensor] = field(default_factory=dict)
     facts: Mapping[str, Any] = field(default_factory=dict)
 
@@ -162,18 +221,59 @@ class Plan:
     """The work of a run: tasks in an order that respects their needs, and rows for those who could not meet."""
 
     tasks: tuple[Task, ...]
-    skips: tuple[Mapping[str, Any], ...] = ()
+    skips: tuple[Any, ...] = ()
     facts: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a finished run left, for a judgement.
+
+    rows      all rows of the run; the column `task` has the id of the task that made them
+    facts     what the cells noted, by key
+    settings  and choice: what the plan was made from, so that a judgement can find the keys of its tasks again
+    """
+
+    rows: "pd.DataFrame"
+    facts: Mapping[str, Mapping[str, Any]]
+    settings: Any
+    choice: Choice
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """A published table beside ours, and what follows in words."""
+
+    table: "pd.DataFrame"
+    words: str
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """A published table or figure that can be made again: a run like any other, then a judgement of its rows.
+
+    settings  the record that `--set` changes
+    plan      (settings, choice) -> Plan
+    judge     Outcome -> Judgement; pure: it computes nothing that a task could have left behind
+    """
+
+    name: str
+    title: str
+    settings: Any
+    plan: Callable[[Any, Choice], Plan]
+    judge: Callable[[Outcome], Judgement]
 
 
 @dataclass(frozen=True)
 class Suite:
     """A protocol of one paper.
 
-    presets   name -> settings, a frozen dataclass of the suite
-    plan      (settings, choice) -> Plan
-    factors   columns whose combinations make a panel of the report; the settings list the levels of `size` in `sizes`
-    exhibits  names of the figures its page shows
+    presets        name -> settings, a frozen dataclass of the suite
+    plan           (settings, choice) -> Plan
+    factors        columns whose combinations make a panel; the settings list the levels of `size` in `sizes`
+    exhibits       names of the figures its page shows
+    figures        () -> name -> function that draws; called when a page is written, since matplotlib is slow to import
+    reproductions  published tables and figures that can be made again
     """
 
     name: str
@@ -185,11 +285,13 @@ class Suite:
     metrics: Callable[[Any], tuple[Metric, ...]]
     exhibits: tuple[str, ...]
     cite: str
+    figures: Callable[[], Mapping[str, Callable[..., Any]]] = dict
+    reproductions: tuple[Reproduction, ...] = ()
 
 
 @dataclass(frozen=True)
 class Artefact:
-    """A published table or figure that can be made again: `function(choice, execute) -> (table, words)`."""
+    """A published table or figure that can be made again: `function(choice, perform, changes) -> (table, words)`."""
 
     name: str
     title: str

@@ -1,11 +1,14 @@
 """A run's folder: the files joined from its cells, and the object that reads them."""
 
 import dataclasses
+import datetime
 import importlib.metadata
 import json
+import math
 import os
 import platform
-from collections.abc import Iterable, Mapping
+import time
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +20,18 @@ import torch
 
 from forsooth import names, plugins, report, store
 from forsooth.attributions import METHODS
-from forsooth.records import Plan, UsageError
+from forsooth.engine import Progress, execute
+from forsooth.records import (
+    Choice,
+    Judgement,
+    Metric,
+    Outcome,
+    Plan,
+    Reproduction,
+    Suite,
+    UsageError,
+)
+from forsooth.suites import SUITES
 
 COLUMNS = (
     ("suite", pa.string()),
@@ -60,7 +74,80 @@ class Run:
 
     def report(self) -> Path:
         """Write the page anew and return its path."""
-        return report.write_page([self.folder])
+        return write_page([self.folder])
+
+
+@dataclasses.dataclass(frozen=True)
+class Work:
+    """Where a plan is carried out, and by how many processes.
+
+    cells  the store, which several runs may share
+    """
+
+    folder: Path
+    cells: store.Store
+    workers: int
+    progress: Progress
+
+
+def perform(work: Work, plan: Plan, about: Mapping[str, Any]) -> None:
+    """Carry out a plan and leave the files of a run."""
+    started = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+    begun = time.monotonic()
+    execute(plan.tasks, work.cells, workers=work.workers, progress=work.progress)
+    seconds = round(time.monotonic() - begun, 1)
+    facts = list(plan.facts)
+    assemble(work.folder, plan, work.cells, {**about, "facts": facts, "started": started, "seconds": seconds})
+
+
+def suite_facts(suite: Suite, settings: Any) -> dict[str, Any]:
+    """What `run.json` says of the suite. Rows of settings that are not the suite's own have no board."""
+    ranked = isinstance(settings, type(suite.presets["quick"]))
+    factors = suite.factors if ranked else ()
+    metrics = suite.metrics(settings) if ranked else ()
+    return {
+        "suite": suite.name,
+        "title": suite.title,
+        "question": suite.question,
+        "settings": dataclasses.asdict(settings),
+        "factors": list(factors),
+        "levels": {factor: list(getattr(settings, f"{factor}s")) for factor in factors},
+        "exhibits": list(suite.exhibits) if ranked else [],
+        "metrics": {metric.name: _described(metric) for metric in metrics},
+    }
+
+
+def choice_facts(choice: Choice, command: str) -> dict[str, Any]:
+    return {"choice": dataclasses.asdict(choice), "seed": choice.seed, "command": command}
+
+
+def outcome_of(work: Work, plan: Plan, settings: Any, choice: Choice) -> Outcome:
+    """What the run left, for a judgement."""
+    ids = {task.key: task.id for task in plan.tasks}
+    rows = pd.read_parquet(work.folder / "scores.parquet")
+    facts = {task.key: work.cells.meta(task.key)["facts"] for task in plan.tasks}
+    return Outcome(rows=rows.assign(task=rows["cell"].map(ids)), facts=facts, settings=settings, choice=choice)
+
+
+def keep_judgement(folder: Path, record: Reproduction, judgement: Judgement) -> None:
+    """Write the table and the words beside the run, and into `run.json` for its page."""
+    store.write_atomically(folder / "table.csv", judgement.table.to_csv(index=False).encode())
+    store.write_atomically(folder / "verdict.md", judgement.words.encode())
+    about = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+    lines = json.loads(judgement.table.to_json(orient="records"))
+    about["reproduction"] = {"name": record.name, "title": record.title, "words": judgement.words, "table": lines}
+    store.write_atomically(folder / "run.json", json.dumps(about, indent=1).encode())
+
+
+def write_page(folders: Sequence[str | Path], out: str | Path | None = None) -> Path:
+    """The page of one run, or of several; says where it is."""
+    figures = {name: draw for suite in SUITES for name, draw in suite.figures().items()}
+    return report.write_page(folders, out, figures=figures)
+
+
+def _described(metric: Metric) -> dict[str, Any]:
+    bounds = [bound if math.isfinite(bound) else None for bound in metric.bounds]  # JSON has no infinity
+    return {"better": metric.better, "bounds": bounds, "cite": metric.cite, "version": metric.version}
 
 
 def assemble(folder: Path, plan: Plan, cells: store.Store, about: dict[str, Any]) -> None:
@@ -83,9 +170,9 @@ def assemble(folder: Path, plan: Plan, cells: store.Store, about: dict[str, Any]
                 index.append({**picture, "tensor": name})
     tables.append(_table(plan.skips, ""))
     rows = pa.concat_tables([t for t in tables if t.num_rows], promote_options="default")
-    store.replace(folder / "scores.parquet", _parquet(rows))
-    store.replace(folder / "timings.parquet", _parquet(pa.Table.from_pylist(timings)))
-    store.replace(folder / "pictures.safetensors", safetensors.torch.save(pictures))
+    store.write_atomically(folder / "scores.parquet", _parquet(rows))
+    store.write_atomically(folder / "timings.parquet", _parquet(pa.Table.from_pylist(timings)))
+    store.write_atomically(folder / "pictures.safetensors", safetensors.torch.save(pictures))
     about = {
         **about,
         "facts": said,
@@ -102,7 +189,7 @@ def assemble(folder: Path, plan: Plan, cells: store.Store, about: dict[str, Any]
         "pictures": index,
         "cells": [task.key for task in plan.tasks],
     }
-    store.replace(folder / "run.json", json.dumps(about, indent=1).encode())
+    store.write_atomically(folder / "run.json", json.dumps(about, indent=1).encode())
 
 
 def _version(package: str) -> str:
@@ -119,9 +206,9 @@ def _methods(names: set[str]) -> dict[str, dict[str, Any]]:
     return {m.name: {**{f: getattr(m, f) for f in fields}, "settings": dict(m.settings)} for m in kept}
 
 
-def _table(rows: Iterable[Mapping[str, Any]], key: str) -> pa.Table:
+def _table(rows: Iterable[Any], key: str) -> pa.Table:
     """Rows with all columns of the schema; factor columns follow in alphabetical order."""
-    rows = [{"message": "", "status": "ok", **row, "cell": key} for row in rows]
+    rows = [{"message": "", "status": "ok", **store.flattened(row), "cell": key} for row in rows]
     factors = sorted({name for row in rows for name in row} - {name for name, _ in COLUMNS})
     kinds = {name: _kind([row.get(name) for row in rows]) for name in factors}
     return pa.Table.from_pylist(rows, schema=pa.schema([*COLUMNS, *kinds.items()]))

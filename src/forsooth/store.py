@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import safetensors.torch
 
-from forsooth.records import Cell, UsageError
+from forsooth.records import Cell, Row, UsageError
 
 ROWS, TENSORS, META = "rows.parquet", "tensors.safetensors", "meta.json"
 
@@ -100,10 +100,15 @@ class Store:
         shutil.rmtree(self.path(key))
 
 
-def _table(rows: Sequence[Mapping[str, Any]]) -> pa.Table:
+def _table(rows: Sequence[Row | Mapping[str, Any]]) -> pa.Table:
     """The columns of all rows: left alone, pyarrow takes those of the first row and drops what others have more."""
-    names = dict.fromkeys(name for row in rows for name in row)
-    return pa.Table.from_pylist([{name: row.get(name) for name in names} for row in rows])
+    flat = [flattened(row) for row in rows]
+    names = dict.fromkeys(name for row in flat for name in row)
+    return pa.Table.from_pylist([{name: row.get(name) for name in names} for row in flat])
+
+
+def flattened(row: Row | Mapping[str, Any]) -> Mapping[str, Any]:
+    return row.flat() if isinstance(row, Row) else row
 
 
 def writable(folder: Path, argument: str) -> Path:
@@ -128,7 +133,7 @@ def unwritable(folder: Path, error: OSError) -> UsageError:
     )
 
 
-def replace(path: Path, content: bytes) -> None:
+def write_atomically(path: Path, content: bytes) -> None:
     """Write a file so that it is either the old one or the new one, never half."""
     beside = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:

@@ -10,10 +10,10 @@ from report.by_hand import run_of
 from report.made_up import row
 
 from forsooth.report import Results
-from forsooth.report.articles import pooled
-from forsooth.report.coloured import ACROSS, placed
 from forsooth.report.drawing import Drawing
 from forsooth.report.figures import draw
+from forsooth.suites.articles.figures import pooled
+from forsooth.suites.articles.text_figure import ACROSS, placed
 
 EXHIBITS = ("articles_shares", "articles_selection", "articles_attention", "articles_text")
 PLAIN = {"kind": "CN", "model": "attention", "line": None, "rate": None, "frequency": None}

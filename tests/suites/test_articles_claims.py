@@ -4,7 +4,9 @@ import pandas as pd
 import pytest
 import torch
 
-from forsooth.suites import articles_post_hoc, articles_rationales, articles_tables
+from forsooth.suites.articles import reproduce as articles_tables
+from forsooth.suites.articles import reproduce_post_hoc as articles_post_hoc
+from forsooth.suites.articles import reproduce_rationales as articles_rationales
 
 
 def test_verdicts_on_post_hoc_methods_by_hand():

@@ -12,7 +12,10 @@ from forsooth.datasets.articles import Setting
 from forsooth.datasets.articles import articles as make
 from forsooth.datasets.texts import Documents
 from forsooth.models import attention, rationale
-from forsooth.suites import articles, articles_presets, reading, weighing
+from forsooth.suites.articles import plan as articles
+from forsooth.suites.articles import settings as articles_presets
+from forsooth.suites.articles import tasks as reading
+from forsooth.suites.articles import words as weighing
 
 pytestmark = pytest.mark.usefixtures("single")
 

@@ -10,7 +10,8 @@ import torch
 
 from forsooth import api
 from forsooth.records import Choice, UsageError
-from forsooth.suites import articles, articles_presets
+from forsooth.suites.articles import plan as articles
+from forsooth.suites.articles import settings as articles_presets
 
 METHODS = (
     *articles_presets.OWN,

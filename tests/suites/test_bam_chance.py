@@ -7,8 +7,8 @@ import torch
 from scipy import stats
 
 from forsooth.scores.contrast import pearson
-from forsooth.suites import bam_chance
-from forsooth.suites.bam_chance import Draws, means
+from forsooth.suites.bam import chance as bam_chance
+from forsooth.suites.bam.chance import Draws, means
 from forsooth.suites.verdicts import crossed, share_of
 
 

@@ -5,8 +5,9 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from forsooth.report import bam as drawn
-from forsooth.suites import bam_claims, bam_figures
+from forsooth.suites.bam import claims as bam_claims
+from forsooth.suites.bam import figures as drawn
+from forsooth.suites.bam import reproduce as bam_figures
 from forsooth.suites.verdicts import Interval
 
 

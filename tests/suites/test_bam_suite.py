@@ -15,7 +15,11 @@ from forsooth.attributions import METHODS as CATALOGUE
 from forsooth.records import Choice, Task, UsageError
 from forsooth.scores.contrast import g_c
 from forsooth.store import Store
-from forsooth.suites import bam, bam_presets, contrasts, relative, worlds
+from forsooth.suites.bam import contrasts
+from forsooth.suites.bam import data as worlds
+from forsooth.suites.bam import plan as bam
+from forsooth.suites.bam import settings as bam_presets
+from forsooth.suites.bam import tasks as relative
 
 METHODS = ("gradient", "deep_lift", "grad_cam", "random", "constant", "absolute_input", "own_methods:raises")
 TINY = {

@@ -10,7 +10,8 @@ from forsooth import api
 from forsooth.models import RESIDUAL_SMALL
 from forsooth.records import Choice, UsageError
 from forsooth.store import Store
-from forsooth.suites import bam, relative
+from forsooth.suites.bam import plan as bam
+from forsooth.suites.bam import tasks as relative
 
 FEW = {
     **{"side": 32, "scenes": 20, "cutouts": 10, "train": 1, "val": 1, "test": 1, "epochs": 1, "gate": 0.0},

@@ -10,7 +10,12 @@ import pytest
 import forsooth
 from forsooth import papers
 from forsooth.records import UsageError
-from forsooth.suites import ARTEFACTS, audit, bias_patches, bias_tables, bias_words, sources
+from forsooth.suites import REPRODUCTIONS
+from forsooth.suites.bias import audit
+from forsooth.suites.bias import data as sources
+from forsooth.suites.bias import patches as bias_patches
+from forsooth.suites.bias import reproduce as bias_tables
+from forsooth.suites.bias import words as bias_words
 
 TINY = {"samples": 3, "permutations": 20}
 
@@ -28,7 +33,7 @@ def short(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_papers_experiments_are_all_named() -> None:
-    names = {artefact.name for artefact in ARTEFACTS}
+    names = {artefact.name for artefact in REPRODUCTIONS}
     tables = {f"bias/table-{k}" for k in range(3, 16)}
     figures = {f"bias/{name}" for name in ("figure-3", "figure-4b", "figure-5", "figure-6", "figure-8")}
     assert tables | figures | {"bias/proposition-1", "bias/appendix-n"} <= names
@@ -49,7 +54,7 @@ def test_published_tables_are_as_printed() -> None:
 
 @pytest.mark.parametrize("name", ["figure-4b", "figure-5", "proposition-1", "figure-6", "table-14", "table-15"])
 def test_artefacts_run_on_generated_data(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from forsooth.suites import bias_figures
+    from forsooth.suites.bias import reproduce_figures as bias_figures
 
     monkeypatch.setattr(bias_figures, "SAMPLED", (4, 8))
     monkeypatch.setattr(bias_figures, "GRIDS", (2, 4))

@@ -15,7 +15,11 @@ from forsooth import seeds
 from forsooth.games import game, permutation, pixels
 from forsooth.records import Cell, Choice, UsageError
 from forsooth.scores.bias import m_bias
-from forsooth.suites import anchored, anchors, bias, choose, sources
+from forsooth.suites import choose
+from forsooth.suites.bias import anchor as anchors
+from forsooth.suites.bias import data as sources
+from forsooth.suites.bias import plan as bias
+from forsooth.suites.bias import tasks as anchored
 
 FEW = {"samples": 3, "permutations": 8}
 DATA = Path(__file__).parents[3] / "shared" / "data"

@@ -9,7 +9,16 @@ import torch
 from forsooth.datasets.manipulations import draw
 from forsooth.datasets.planted import kinds_of, plant
 from forsooth.records import Choice, Dataset
-from forsooth.suites import articles, bam, choose, contrasts, planted, planting, plots, reading, weighing, worlds
+from forsooth.suites import choose
+from forsooth.suites.articles import plan as articles
+from forsooth.suites.articles import tasks as reading
+from forsooth.suites.articles import words as weighing
+from forsooth.suites.bam import contrasts
+from forsooth.suites.bam import data as worlds
+from forsooth.suites.bam import plan as bam
+from forsooth.suites.planted import data as plots
+from forsooth.suites.planted import plan as planted
+from forsooth.suites.planted import tasks as planting
 
 CHOICE = Choice(methods=("constant",))
 

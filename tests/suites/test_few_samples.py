@@ -7,7 +7,7 @@ import torch
 from forsooth import api
 from forsooth.records import Choice
 from forsooth.settings import changed
-from forsooth.suites import few_samples
+from forsooth.suites.xaitris import few_samples
 
 SMALL = {"sizes": (8,), "n": 600, "alpha": 0.6, "samples": 4, "masks": (10, 40), "draws": 2}
 

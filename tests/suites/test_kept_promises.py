@@ -5,10 +5,10 @@ import dataclasses
 import pytest
 import torch
 from attributions import nets
-from doors import own_models
 from report.by_hand import run_of, scores
 from report.made_up import row
 from torch import Tensor, nn
+from user import own_models
 
 import forsooth
 from forsooth.attributions import METHODS
@@ -19,7 +19,7 @@ from forsooth.report.leaderboard import leaderboard
 from forsooth.report.medians import all_medians
 from forsooth.report.verdict import verdict
 from forsooth.suites import explain
-from forsooth.suites.contrasts import grouped, worst_state
+from forsooth.suites.bam.contrasts import grouped, worst_state
 
 X = nets.inputs(6, 1, 8, 8).float()
 

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from forsooth.suites import planted_figures
+from forsooth.suites.planted import reproduce as planted_figures
 from forsooth.suites.verdicts import mean_of, rise
 
 

@@ -17,7 +17,10 @@ from forsooth.datasets.manipulations import FIXED
 from forsooth.engine import one_thread
 from forsooth.models import resnet
 from forsooth.records import Choice, UsageError
-from forsooth.suites import planted, planted_presets, planting, plots
+from forsooth.suites.planted import data as plots
+from forsooth.suites.planted import plan as planted
+from forsooth.suites.planted import settings as planted_presets
+from forsooth.suites.planted import tasks as planting
 
 METHODS = ("saliency", "gradient_shap_5", "lime_25", "random", "constant", "oracle", "own_methods:raises")
 TINY = {

@@ -4,8 +4,8 @@ import pytest
 import torch
 
 import forsooth
-from forsooth.suites import closed_forms, suppressed
-from forsooth.suites.closed_forms import FORMS, Case
+from forsooth.suites.bias import closed_forms, suppressed
+from forsooth.suites.bias.closed_forms import FORMS, Case
 
 # c = 0.8, s₁ = 1, s₂ = 0.5: w = (1, -0.8 / 0.5) / (1 - 0.64), worked out by hand
 W = (1 / 0.36, -1.6 / 0.36)

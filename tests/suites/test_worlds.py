@@ -6,7 +6,8 @@ import pytest
 import torch
 
 from forsooth.records import UsageError
-from forsooth.suites import bam, worlds
+from forsooth.suites.bam import data as worlds
+from forsooth.suites.bam import plan as bam
 
 
 def test_ten_classes_of_objects_at_most():

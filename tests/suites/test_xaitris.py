@@ -12,7 +12,8 @@ from PIL import Image
 
 from forsooth import api
 from forsooth.records import Choice, UsageError
-from forsooth.suites import tetrominoes, xaitris
+from forsooth.suites.xaitris import plan as xaitris
+from forsooth.suites.xaitris import tasks as tetrominoes
 
 BAD = ("raises", "leaves", "wrong_shape", "no_tensor", "an_array", "not_a_number", "says_nothing")
 BAD += ("changes_its_input", "draws", "RECORD")

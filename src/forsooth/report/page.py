@@ -2,7 +2,7 @@
 
 import base64
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -22,10 +22,16 @@ VECTOR = 600_000  # bytes; larger drawings go into the page as PNG
 Tables = Mapping[str, Medians]
 
 
-def write_page(run_dirs: str | Path | Sequence[str | Path], out: str | Path | None = None) -> Path:
+def write_page(
+    run_dirs: str | Path | Sequence[str | Path],
+    out: str | Path | None = None,
+    *,
+    figures: Mapping[str, Callable[..., Any]] | None = None,
+) -> Path:
     """Write report.html, and figures/ beside it, for one run or several; says where the page is.
 
-    out  a folder, or the page's own path ending in .html; without it the page goes into the folder of the one run
+    out      a folder, or the page's own path ending in .html; without it the page goes into the folder of the one run
+    figures  name -> function that draws, beside the figures that all suites share
     """
     folders = [Path(run_dirs)] if isinstance(run_dirs, str | Path) else [Path(folder) for folder in run_dirs]
     if not folders or (out is None and len(folders) > 1):
@@ -38,7 +44,11 @@ def write_page(run_dirs: str | Path | Sequence[str | Path], out: str | Path | No
     chapters = [chapter(results, own) for results, own in zip(runs, tables, strict=True)]
     for k, (results, own, name) in enumerate(zip(runs, tables, names, strict=True)):
         folder = page.parent / "figures" / (name if len(runs) > 1 else "")
-        chapters[k] |= {"id": f"run{k}", "name": name, **_drawings(results, own, folder=folder, prefix=f"run{k}")}
+        chapters[k] |= {
+            "id": f"run{k}",
+            "name": name,
+            **_drawings(results, own, figures or {}, folder=folder, prefix=f"run{k}"),
+        }
     compared = _compared(tables, names)
     together = "side by side" if compared else "in one page"  # runs of different suites have no score in common
     title = runs[0].run["title"] if len(runs) == 1 else f"{len(runs)} runs {together}"
@@ -52,7 +62,9 @@ def _names(folders: Sequence[Path]) -> list[str]:
     return [name if plain.count(name) == 1 else f"{name} ({k + 1})" for k, name in enumerate(plain)]
 
 
-def _drawings(results: Results, tables: Tables, *, folder: Path, prefix: str) -> dict[str, list[dict[str, str]]]:
+def _drawings(
+    results: Results, tables: Tables, figures: Mapping[str, Callable[..., Any]], *, folder: Path, prefix: str
+) -> dict[str, list[dict[str, str]]]:
     """The drawings of the run's exhibits, written as PNG and SVG into `folder`, ready for the template."""
     from forsooth.report.drawing import rendered, slim  # matplotlib takes a second to import: only who draws pays
     from forsooth.report.figures import draw
@@ -60,7 +72,7 @@ def _drawings(results: Results, tables: Tables, *, folder: Path, prefix: str) ->
     found: dict[str, list[dict[str, str]]] = {"leaderboard": [], "accuracy_figure": [], "figures": []}
     places = {"leaderboard": "leaderboard", "accuracies": "accuracy_figure"}
     for exhibit in dict.fromkeys(["leaderboard", *results.run["exhibits"]]):
-        for drawing in draw(exhibit, results, tables):
+        for drawing in draw(exhibit, results, tables, figures):
             vector, raster = rendered(drawing.figure, "svg"), rendered(drawing.figure, "png")
             _write(folder / f"{drawing.name}.svg", vector)
             _write(folder / f"{drawing.name}.png", raster)

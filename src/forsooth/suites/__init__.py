@@ -1,38 +1,28 @@
 """The suites, one per protocol of the papers, and the published tables that can be made again."""
 
-from forsooth.records import Artefact, Suite
-from forsooth.suites import (
-    articles,
-    articles_post_hoc,
-    articles_rationales,
-    articles_tables,
-    audit,
-    bam,
-    bam_figures,
-    bias,
-    bias_accurate,
-    bias_figures,
-    bias_patches,
-    bias_tables,
-    planted,
-    planted_figures,
-    suppressed,
-    tables,
-    xaitris,
-)
+from forsooth.records import Artefact, Reproduction, Suite
+from forsooth.suites import articles, bam, bias, planted, xaitris
+from forsooth.suites.articles import reproduce as articles_tables
+from forsooth.suites.articles import reproduce_post_hoc, reproduce_rationales
+from forsooth.suites.bam import reproduce as bam_figures
+from forsooth.suites.bias import accurate, audit, patches, reproduce_figures, suppressed
+from forsooth.suites.bias import reproduce as bias_tables
+from forsooth.suites.planted import reproduce as planted_figures
+from forsooth.suites.xaitris import reproduce as tables
 
 SUITES: tuple[Suite, ...] = (xaitris.SUITE, bias.SUITE, planted.SUITE, articles.SUITE, bam.SUITE)
-ARTEFACTS: tuple[Artefact, ...] = (
-    *tables.ARTEFACTS,
-    *bias_tables.ARTEFACTS,
-    *bias_figures.ARTEFACTS,
-    *suppressed.ARTEFACTS,
-    *bias_accurate.ARTEFACTS,
-    *bias_patches.ARTEFACTS,
-    *audit.ARTEFACTS,
-    *planted_figures.ARTEFACTS,
-    *bam_figures.ARTEFACTS,
-    *articles_tables.ARTEFACTS,
-    *articles_rationales.ARTEFACTS,
-    *articles_post_hoc.ARTEFACTS,
+REPRODUCTIONS: tuple[Reproduction | Artefact, ...] = (
+    *(record for suite in SUITES for record in suite.reproductions),
+    *getattr(tables, "ARTEFACTS", ()),
+    *getattr(bias_tables, "ARTEFACTS", ()),
+    *getattr(reproduce_figures, "ARTEFACTS", ()),
+    *getattr(suppressed, "ARTEFACTS", ()),
+    *getattr(accurate, "ARTEFACTS", ()),
+    *getattr(patches, "ARTEFACTS", ()),
+    *getattr(audit, "ARTEFACTS", ()),
+    *getattr(planted_figures, "ARTEFACTS", ()),
+    *getattr(bam_figures, "ARTEFACTS", ()),
+    *getattr(articles_tables, "ARTEFACTS", ()),
+    *getattr(reproduce_rationales, "ARTEFACTS", ()),
+    *getattr(reproduce_post_hoc, "ARTEFACTS", ()),
 )

@@ -1,7 +1,8 @@
 """What every suite does with a method: ask it for maps, note what went wrong, score what came."""
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -11,7 +12,7 @@ from torch import Tensor, nn
 
 from forsooth import chunks, plugins, seeds
 from forsooth.attributions import METHODS
-from forsooth.records import BROKEN, TOLERANCE, Cell, Method, Metric, UsageError
+from forsooth.records import BROKEN, TOLERANCE, Cell, Method, Metric, Row, Status, UsageError
 from forsooth.scores.promises import completeness_gap
 
 VALUES_AT_ONCE = 2**20  # input values handed to a method at once: 256 images of 64×64
@@ -44,7 +45,7 @@ def attribute(asked: str | Method, question: Question) -> Cell:
     asked  a name of the catalogue, `package.module:name`, or a record: one of the catalogue with other settings
     """
     record = asked if isinstance(asked, Method) else plugins.method(asked, METHODS)
-    method = alike(record, question.game)
+    method = with_game(record, question.game)
     try:
         with lent_randomness(seeds.derive(question.seed, method.name)):
             maps = _maps(method, question)
@@ -70,7 +71,7 @@ def misshapen(maps: Any, x: Tensor) -> str:
     return f"the map must be a torch tensor with the shape of x {shape}, got {type(maps).__name__}"
 
 
-def alike(method: Method, game: Mapping[str, Any]) -> Method:
+def with_game(method: Method, game: Mapping[str, Any]) -> Method:
     """The method, given those keywords of a game that it takes and that its settings leave open."""
     takes = set(inspect.signature(method.function).parameters) - set(method.settings)
     return replace(method, settings={**method.settings, **{name: game[name] for name in game if name in takes}})
@@ -105,8 +106,8 @@ def promised(
 ) -> Tensor:
     """What the map promises to sum to: f(x), less f(baseline) for a method that explains a difference. (n,)
 
-    The baseline is the one that the method was given (*shape) or (n, *shape), see `alike`; zeros where none was. Where
-    a method conserves, what biases keep (`Method.retained`) is no part of the promise.
+    The baseline is the one that the method was given (*shape) or (n, *shape), see `with_game`; zeros where none was.
+    Where a method conserves, what biases keep (`Method.retained`) is no part of the promise.
     """
     rows = torch.arange(len(x), device=x.device)
     total = model(x)[rows, target]
@@ -184,6 +185,75 @@ def score(
             }
             rows.append({**row, "status": "undefined"} if state == "ok" and value != value else row)
     return rows
+
+
+def score_rows(
+    template: Row, maps: Tensor, reads: Mapping[str, Tensor], metrics: Sequence[Metric], samples: Sequence[int]
+) -> list[Row]:
+    """One row per metric and sample; a map that says nothing or is not finite is a row with that status.
+
+    template  what all rows share: suite, part, panel and method
+    maps      (n, *map), channels already reduced
+    reads     what metrics read beside the map, by name
+    samples   (n,) the samples' numbers
+    """
+    states = [state_of(one) for one in maps]
+    rows = []
+    for metric in metrics:
+        values = metric.function(maps, *(reads[name] for name in metric.reads)).tolist()
+        for sample, value, state in zip(samples, values, states, strict=True):
+            status = "undefined" if state == "ok" and value != value else state
+            message = MAP_MESSAGES.get(status, "")
+            rows.append(
+                template.having(metric=metric.name, sample=int(sample), value=value, status=status, message=message)
+            )
+    return rows
+
+
+MAP_MESSAGES: Mapping[str, str] = {
+    "not finite": "the map holds nan or infinity",
+    "zero map": "the map is zero everywhere",
+}
+
+
+def state_of(one: Tensor) -> Status:
+    """What is the matter with one map of any shape."""
+    if not bool(one.isfinite().all()):
+        return "not finite"
+    if bool((one == 0).all()):
+        return "zero map"
+    return "ok"
+
+
+def no_scores(template: Row, metrics: Iterable[str], samples: Iterable[int], facts: Mapping[str, Any]) -> list[Row]:
+    """A row without a value for each metric and sample of a method that gave no maps, with the status and message."""
+    told = template.having(value=float("nan"), status=facts["status"], message=facts.get("message", ""))
+    return [told.having(metric=metric, sample=int(sample)) for metric, sample in itertools.product(metrics, samples)]
+
+
+def promise_rows(template: Row, rows: Sequence[Row], gap: Tensor | None, samples: Sequence[int]) -> list[Row]:
+    """The score rows, and a row `gap` for each sample of a method that promises a sum.
+
+    template  of the rows of gaps
+    rows      of some metrics; those of a sample whose promise is broken get that status and keep their value
+    gap       (n,) as from `gaps`; None: the method promises nothing
+    samples   (n,) the samples' numbers
+    """
+    if gap is None:
+        return list(rows)
+    by_sample: dict[int | None, float] = {int(s): value for s, value in zip(samples, gap.tolist(), strict=True)}
+    checked = [with_promise(row, by_sample.get(row.sample, 0.0)) for row in rows]
+    beside = template.having(metric="gap", status="ok", message="")
+    known = {sample: value for sample, value in by_sample.items() if value == value}
+    return checked + [beside.having(sample=sample, value=value) for sample, value in known.items()]
+
+
+def with_promise(row: Row, gap: float) -> Row:
+    """The row, with another status where its map has a score and misses the promised sum by more than rounding."""
+    if row.status != "ok" or not gap > TOLERANCE:
+        return row
+    message = f"the map misses the sum that its method promises by {gap:.0%}"
+    return row.having(status=BROKEN, message=message)
 
 
 @contextmanager

@@ -1,5 +1,0 @@
-"""The user's own model and data: questions that need no ground truth."""
-
-from forsooth.doors.bias import Asked, BiasResult
-
-__all__ = ["Asked", "BiasResult"]

@@ -1,0 +1,3 @@
+from forsooth.suites.articles.plan import SUITE
+
+__all__ = ["SUITE"]

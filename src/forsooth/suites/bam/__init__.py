@@ -1,0 +1,3 @@
+from forsooth.suites.bam.plan import SUITE
+
+__all__ = ["SUITE"]

@@ -1,0 +1,3 @@
+from forsooth.suites.bias.plan import SUITE
+
+__all__ = ["SUITE"]

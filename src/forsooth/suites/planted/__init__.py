@@ -1,0 +1,3 @@
+from forsooth.suites.planted.plan import SUITE
+
+__all__ = ["SUITE"]

@@ -1,0 +1,217 @@
+"""Figures of the planted suite: Attr% against whatever an experiment varies, and accuracies against p*."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+
+from forsooth.report.aggregate import Results, levels, with_failures
+from forsooth.report.drawing import BLUE, GREEN, INK, MUTED, ORANGE, VERMILION, Drawing, Tables, sheet
+
+PRESENCE = {"with": (BLUE, "o"), "without": (ORANGE, "x")}
+COLUMNS = ("experiment", "presence", "er", "level", "r", "accuracy", "epoch", "kind", "p_star", "manipulation")
+RUN = ["manipulation", "model", "model_seed", "kind", "method", "presence"]
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One experiment as a grid of small axes, a row per method and a column per manipulation.
+
+    x, along  column on the horizontal axis, and the one that orders the points of a line; None: no lines
+    """
+
+    name: str
+    parts: tuple[str, ...]
+    x: str
+    along: str | None
+    label: str
+    title: str
+    caption: str
+    metric: str = "attr"
+    shaded: bool = False
+
+
+SEEN = "Blue dots: images with the artefact; orange crosses: images without. "
+GREY = "Dashed grey: what a constant or random map scores. "
+CURVES = (
+    Curve(
+        *("planted_regions", ("scores", "absence"), "er", None, "%ER"),
+        title="Attribution on the region against its size",
+        caption="Each point is one model: the share of |attribution| that lies in the joint effective region, against "
+        f"the share of the image that the region takes. {SEEN}The model can be right only by this region, so 1 is "
+        "right; the diagonal is a random map (Fig. 3, left, and Fig. 10 of the paper).",
+    ),
+    Curve(
+        *("planted_checkpoints", ("checkpoints",), "accuracy", "epoch", "test accuracy"),
+        title="Attribution on the region while the model learns",
+        caption=f"Each line is one training, at its checkpoints. {SEEN}{GREY}The better the model, the more must come "
+        "from the region (Fig. 3, right, and Fig. 13 of the paper).",
+    ),
+    Curve(
+        *("planted_visibility", ("visibility",), "level", "level", "level of visibility"),
+        title="Attribution on the region against the visibility of the artefact",
+        caption=f"Each line is one region, with a model for each level, 0 being the least visible. {SEEN}{GREY}A good "
+        "method does not depend on it (Fig. 4, left, and Fig. 11 of the paper).",
+    ),
+    Curve(
+        *("planted_r", ("r",), "r", "r", "r"),
+        title="Attribution on the region against what the original image tells",
+        caption="Labels are kept with probability r, so that the original image tells more. Green: the range of "
+        f"Shapley values of a perfect model, 1.5 − r and above. {SEEN}Dashed lines: distinct classes (Fig. 4, right, "
+        "and Fig. 12 of the paper).",
+        shaded=True,
+    ),
+    Curve(
+        *("planted_border", ("border",), "accuracy", "epoch", "test accuracy"),
+        title="Attribution on a border that tells nothing",
+        caption="A white border is painted on random images. Each line is one training, at its checkpoints: the share "
+        "of |attribution| on the border. Blue dots: images with the border; orange crosses: images without. "
+        f"{GREY}The better the model, the nearer to 0 it should come.",
+        metric="attr_non_informative",
+    ),
+)
+
+
+def planted_curves(results: Results, tables: Tables) -> tuple[Drawing, ...]:
+    """The figures of 5.1 to 5.4 and of the border, for every model, where the run has their rows."""
+    if not set(COLUMNS) <= set(results.rows.columns):
+        return ()
+    drawings = []
+    for curve in CURVES:
+        points = _points(results, curve)
+        for model, own in points.groupby("model", sort=False):
+            several = points["model"].nunique() > 1
+            methods = ", ".join(own["method"].unique())
+            drawings.append(
+                Drawing(
+                    name=f"{curve.name}_{model}" if several else curve.name,
+                    title=f"{curve.title}: {model}" if several else curve.title,
+                    caption=curve.caption,
+                    alt=f"Grid of charts of Attr% against {curve.label} for {methods}",
+                    figure=_grid(results, own, curve),
+                )
+            )
+    return tuple(drawings)
+
+
+def _points(results: Results, curve: Curve) -> pd.DataFrame:
+    """Mean over images for each model (and checkpoint), of the methods that look at the model."""
+    rows = results.rows
+    null = [name for name, record in results.run["methods"].items() if record.get("null")]
+    rows = rows[rows["part"].isin(curve.parts) & rows["metric"].eq(curve.metric) & ~rows["method"].isin(null)]
+    rows = with_failures(rows)
+    key = list(dict.fromkeys([*RUN, "er", curve.x, curve.along or curve.x]))
+    return rows.groupby(key, sort=False, as_index=False)["value"].mean()
+
+
+def _grid(results: Results, points: pd.DataFrame, curve: Curve) -> Figure:
+    methods = [name for name in results.run["methods"] if name in set(points["method"])]
+    kinds = [name for name in levels(results, "manipulation") if name in set(points["manipulation"])]
+    figure = sheet(max(5.2, 2.1 + 1.65 * len(kinds)), 1.0 + 1.05 * len(methods))
+    axes = figure.subplots(len(methods), len(kinds), squeeze=False, sharex=True, sharey=True)
+    for k, method in enumerate(methods):
+        for j, kind in enumerate(kinds):
+            own = points[points["method"].eq(method) & points["manipulation"].eq(kind)]
+            _panel(axes[k, j], own, curve)
+        axes[k, 0].set_ylabel(method, rotation=0, ha="right", va="center", fontsize=7.5)
+    for j, kind in enumerate(kinds):
+        axes[0, j].set_title(kind, fontsize=8.5)
+        axes[-1, j].set_xlabel(curve.label)
+    most = 1.0 if curve.metric == "attr" else float(points[["value", "er"]].max().max())
+    axes[0, 0].set_ylim(-0.03 * most, 1.06 * most)  # shared by all
+    if curve.x == "er":
+        axes[0, 0].set_xlim(0, 1)
+        axes[0, 0].set_xticks([0, 0.5, 1])
+    elif curve.x == "level":
+        axes[0, 0].set_xticks(sorted(points["level"].unique()))
+    figure.legend(handles=_handles(curve), loc="lower center", ncols=4, frameon=False)
+    figure.tight_layout(rect=(0, 0.3 / figure.get_figheight(), 1, 1), h_pad=0.4, w_pad=0.4)
+    return figure
+
+
+def _panel(axis: Axes, points: pd.DataFrame, curve: Curve) -> None:
+    """One method on one manipulation, and what a random map would score there."""
+    axis.locator_params(axis="y", nbins=3)
+    axis.grid(axis="y")
+    if curve.x == "er":
+        axis.plot([0, 1], [0, 1], color=VERMILION, linewidth=0.8)
+        axis.axhline(1, color=GREEN, linewidth=0.8)
+    elif curve.shaded:
+        reach = np.linspace(0.5, 1, 2)
+        axis.fill_between(reach, 1.5 - reach, 1, color=GREEN, alpha=0.18, linewidth=0)
+    elif len(points):
+        axis.axhline(points["er"].mean(), color=MUTED, linestyle=(0, (4, 3)), linewidth=0.8)
+    for (_, kind, presence), line in points.groupby(["model_seed", "kind", "presence"], sort=False):
+        colour, marker = PRESENCE[presence]
+        line = line.sort_values(curve.along) if curve.along else line
+        style = "none" if curve.along is None else "--" if kind == "distinct" else "-"
+        look: dict[str, Any] = {"linestyle": style, "linewidth": 1.0, "markersize": 3.5}
+        axis.plot(line[curve.x], line["value"], color=colour, marker=marker, **look)
+
+
+def _handles(curve: Curve) -> list[Any]:
+    what = "border" if curve.metric != "attr" else "artefact"
+    found: list[Any] = [
+        Line2D([], [], color=colour, marker=marker, linestyle="", label=f"{presence} the {what}")
+        for presence, (colour, marker) in PRESENCE.items()
+    ]
+    if curve.shaded:
+        return [*found, Patch(color=GREEN, alpha=0.18, label="Shapley range")]
+    if curve.x == "er":
+        return [*found, Line2D([], [], color=VERMILION, label="random map"), Line2D([], [], color=GREEN, label="right")]
+    return [*found, Line2D([], [], color=MUTED, linestyle="--", label="random map")]
+
+
+def planted_gate(results: Results, tables: Tables) -> tuple[Drawing, ...]:
+    """Accuracy of every trained model beside p*, the most that a model could reach without the artefact."""
+    rows = results.rows
+    if not set(COLUMNS) <= set(rows.columns):
+        return ()
+    rows = rows[rows["metric"].eq("accuracy") & rows["p_star"].notna()]
+    if rows.empty:
+        return ()
+    rows = rows.assign(line=[_line_name(row) for row in rows.to_dict("records")])
+    lines = list(dict.fromkeys(rows["line"]))
+    figure = sheet(8, 1.1 + 0.215 * len(lines))
+    axis = figure.subplots()
+    place = rows["line"].map(lines.index).to_numpy()
+    gated = rows["status"].ne("ok").to_numpy()
+    axis.scatter(100 * rows["p_star"], place, marker="|", s=90, color=INK, label="p*: without the artefact at most")
+    shown = (("#ffffff", gated, "does not count"), (BLUE, ~gated, "counts"))
+    for colour, which, words in shown:
+        axis.scatter(
+            100 * rows["value"][which], place[which], s=26, color=colour, edgecolor=BLUE, label=words, zorder=3
+        )
+    axis.set_yticks(range(len(lines)), lines)
+    axis.set_ylim(len(lines) - 0.4, -0.6)
+    axis.set_xlabel("test accuracy, %")
+    axis.grid(axis="x")
+    figure.legend(loc="lower center", ncols=3, frameon=False)
+    figure.tight_layout(rect=(0, 0.35 / figure.get_figheight(), 1, 1))
+    return (
+        Drawing(
+            name="planted_gate",
+            title="Does the model use the artefact?",
+            caption="Test accuracy of every model (dots) and p* (tick), the most that one can expect who knows the "
+            "original image only. A model counts if luck would hardly bring it so far; hollow ones are not explained. "
+            "Where p* is 100 % nobody can beat it, and a good model is enough.",
+            alt=f"Dot plot of {len(rows)} accuracies beside p*, {int(gated.sum())} of them do not count",
+            figure=figure,
+        ),
+    )
+
+
+def _line_name(row: dict[str, Any]) -> str:
+    more = {"5.3": f", level {row['level']:.0f}", "5.4": f", r {row['r']:g}, {row['kind']}"}
+    return f"{row['experiment']} {row['manipulation']}{more.get(row['experiment'], '')}"
+
+
+FIGURES = {
+    "planted_curves": planted_curves,
+    "planted_gate": planted_gate,
+}

@@ -1,0 +1,3 @@
+from forsooth.suites.xaitris.plan import SUITE
+
+__all__ = ["SUITE"]
