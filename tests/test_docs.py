@@ -43,7 +43,7 @@ def test_names_are_unique(kind):
 def test_every_citation_has_an_entry():
     text = "".join(path.read_text() for path in (ROOT / "src").rglob("*.py"))
     cited = set(re.findall(r"\[([a-z]+\d{4}[a-z]+)\]", text))
-    records = [record for kind, catalogue in CATALOGUES.items() if kind != "artefacts" for record in catalogue]
+    records = [record for kind, catalogue in CATALOGUES.items() if kind != "reproductions" for record in catalogue]
     cited |= {record.cite for record in records}
     assert cited <= KEYS
 

@@ -20,8 +20,8 @@ FIGURES: Mapping[str, Draw] = {
 }
 
 
-def draw(name: str, results: Results, tables: Tables, figures: Mapping[str, Draw]) -> tuple[Drawing, ...]:
+def draw(name: str, results: Results, tables: Tables, figures: Mapping[str, Draw] | None = None) -> tuple[Drawing, ...]:
     """The figures called `name`, shared ones or of `figures`; none where the run has no data for them."""
-    known = {**FIGURES, **figures}
+    known = {**FIGURES, **(figures or {})}
     with matplotlib.rc_context(STYLE):
         return known[choose("exhibits", name, known)](results, tables)
