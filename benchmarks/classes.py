@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from forsooth import api
-from forsooth.datasets import settings as tetromino_settings
+from forsooth.datasets import tetromino_settings
 from forsooth.datasets.tetromino import KINDS, PIECES, draw_kinds, labels, split_of
 from forsooth.records import Choice, Dataset
 from forsooth.report import read
@@ -65,7 +65,7 @@ def presets() -> None:
     for preset, settings in xaitris.SUITE.presets.items():
         for panel in xaitris.chosen_panels(settings, Choice()):
             asked = {**panel["setting"], "variant": tetromino_settings.Variant(**panel["setting"]["variant"])}
-            dataset = without_images(tetromino_settings.Recipe(**asked), seed=panel["seed"])
+            dataset = without_images(tetromino_settings.ResolvedSetting(**asked), seed=panel["seed"])
             seed = xaitris.sampling_seed(Choice())
             test = dataset.splits["test"]
             rows = {"explained": choose.rows_of(dataset, test, settings.samples, seed=seed, role="explained")}
@@ -79,7 +79,7 @@ def presets() -> None:
     print(words.groupby([*(table[name] for name in where), table["role"]], sort=False).agg(", ".join).unstack())
 
 
-def without_images(recipe: tetromino_settings.Recipe, *, seed: int) -> Dataset:
+def without_images(recipe: tetromino_settings.ResolvedSetting, *, seed: int) -> Dataset:
     """Labels, kinds and splits of a tetromino dataset."""
     kinds = draw_kinds(recipe, seed=seed)
     names = list(KINDS.get(recipe.scenario, PIECES))
