@@ -10,10 +10,11 @@ from matplotlib import colormaps
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from forsooth.report.aggregate import NO_MODEL, Results, in_order, levels, panel_names, text
+from forsooth.records import NO_MODEL
+from forsooth.report.aggregate import Results, in_order, levels, panel_names
 from forsooth.report.drawing import INK, MUTED, Drawing, Tables, outer_groups, roles, sheet
 from forsooth.report.medians import CEILING
-from forsooth.report.tables import number
+from forsooth.wording import number, text
 
 Tile = NDArray[np.float64]  # (height, width, 3) in [0, 1]
 PLAIN = ("input", "truth")  # columns that are no method's map
