@@ -44,15 +44,15 @@ class Origins:
     """Remembers what made a tensor, until the tensor is overwritten."""
 
     def __init__(self) -> None:
-        self._made: dict[int, tuple[Tensor, int, Any]] = {}
+        self._by_id: dict[int, tuple[Tensor, int, Any]] = {}
 
     def remember(self, tensor: Tensor, origin: Any) -> None:
         # The tensor is kept as well, so that its id is not given to another one.
-        self._made[id(tensor)] = (tensor, tensor._version, origin)
+        self._by_id[id(tensor)] = (tensor, tensor._version, origin)
 
     def of(self, tensor: Tensor) -> Any:
         """What was remembered, or None."""
-        _, version, origin = self._made.get(id(tensor), (None, -1, None))
+        _, version, origin = self._by_id.get(id(tensor), (None, -1, None))
         if version != tensor._version:
             return None
         return origin

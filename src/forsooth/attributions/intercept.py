@@ -67,12 +67,12 @@ class Intercept(TorchFunctionMode):
 
     def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = dict(kwargs or {})
-        given = list(tensors((args, kwargs)))
-        carries = any(tensor.requires_grad for tensor in given)
-        cause = self.severed.cause(given)
+        arguments = list(tensors((args, kwargs)))
+        carries = any(tensor.requires_grad for tensor in arguments)
+        cause = self.severed.cause(arguments)
         if not carries and cause is None:
             return function(*args, **kwargs)
-        call = read(function, args, kwargs)
+        call = read(function, args, dict(kwargs))  # a copy, since reading may take a first argument out of it
         if carries:
             result = self._run(call)
         else:
@@ -89,8 +89,8 @@ class Intercept(TorchFunctionMode):
         if rule is not None:
             return follow(rule, call)
         result = call.function(*call.args, **call.kwargs)
-        known = call.name in self.rules or call.name in DROPOUT or call.name in SHAPE_ONLY
-        if not known and any(tensor.is_floating_point() for tensor in tensors(result)):
+        passes = call.name in self.rules or call.name in DROPOUT or call.name in SHAPE_ONLY
+        if not passes and any(tensor.is_floating_point() for tensor in tensors(result)):
             raise refusal(self.method, call)
         return result
 
@@ -168,7 +168,7 @@ def check_output(output: Tensor, inputs: int, mode: Intercept) -> None:
 
 
 def sample_axis(one: torch.Size, other: torch.Size, *, counts: tuple[int, int], method: str) -> int:
-    """The axis of the samples in a value inside the model, told by its shapes for two different numbers of samples."""
+    """The axis of the samples in a value inside the model, by its shapes for two different numbers of samples."""
     pairs = list(zip(one, other, strict=False))
     axes = [axis for axis, (a, b) in enumerate(pairs) if a != b]
     if len(one) != len(other) or len(axes) != 1 or pairs[axes[0]] != counts:

@@ -53,7 +53,7 @@ def retained(model: nn.Module, x: Tensor, target: Tensor, *, method: str, rules:
 
 
 def sample_axes(model: nn.Module, x: Tensor, target: Tensor, *, method: str, rules: Rules) -> list[int]:
-    """The axis of the samples in the outputs of all layers, told by one row and by two; none where one has none."""
+    """The axis of the samples in the outputs of all layers, from one row and from two; none where one has none."""
     probes = [Kept(), Kept()]
     for n, probe in enumerate(probes, start=1):
         mode = Intercept(method, RelevanceRules(method, rules, probe).table())
@@ -137,8 +137,8 @@ def taylor_rules(x: Tensor, bounds: tuple[float, float] | None) -> Rules:
         return Rules(share_zplus)
     low, high = bounds
     if low > min(0.0, x.min().item()) or high < max(0.0, x.max().item()):
-        found = f"{x.min().item():g} to {x.max().item():g}"
-        raise UsageError(f"`bounds` must contain 0 and all of x, which goes from {found}, got {bounds}")
+        came = f"{x.min().item():g} to {x.max().item():g}"
+        raise UsageError(f"`bounds` must contain 0 and all of x, which goes from {came}, got {bounds}")
     return Rules(share_zplus, first=partial(share_box, bounds=bounds))
 
 
