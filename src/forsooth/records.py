@@ -136,7 +136,7 @@ class Method:
     belongs_to: tuple[str, ...] = ()
     variant_of: str = ""
 
-    def __call__(self, model: torch.nn.Module, x: Tensor, target: Tensor, **given: Any) -> Tensor:
+    def __call__(self, model: Callable[..., Tensor], x: Tensor, target: Tensor, **given: Any) -> Tensor:
         """The map for each x, handing over exactly what is declared in `needs` from what is `given`."""
         passed = {need: given[need] for need in self.needs if need not in ("gradient", "module")}
         return self.function(model, x, target, **passed, **self.settings)
