@@ -24,7 +24,7 @@ WRAP = "give each input a row of outputs: for one number per input, lambda x: f(
 
 @dataclass(frozen=True)
 class Adapted:
-    """A model as the door asks it.
+    """A model as it is asked here.
 
     model   (n, *shape) -> (n, classes), tensors in and out
     module  the same as a torch module, whose layers may be opened; None for a black box
@@ -38,7 +38,7 @@ class Adapted:
     inner: str = ""
 
 
-def given(model: Any) -> Any:
+def load_model(model: Any) -> Any:
     """The model itself, or what is found and built at `package.module:name`."""
     if not isinstance(model, str):
         return model
@@ -54,9 +54,9 @@ def given(model: Any) -> Any:
         raise UsageError(f"`model` must be built without an error, but {model} raised {plugins.told(error)}") from error
 
 
-def check_same(found: str, digest: str, model: Any) -> None:
-    """UsageError where what a task builds again is not what the work began with."""
-    if found != digest:
+def check_same(rebuilt: str, digest: str, model: Any) -> None:
+    """UsageError where what a task builds again has another digest than what the work began with."""
+    if rebuilt != digest:
         why = "gave another model, or its files changed: fix its seed, or save the model and load it"
         raise UsageError(f"`model` must be the same whenever it is built, but {model} {why}")
 
@@ -83,7 +83,9 @@ def wants_input(thing: Callable[..., Any], path: str) -> bool:
 @contextmanager
 def in_eval(thing: Any) -> Iterator[None]:
     """Eval mode for a module while the work goes on, and every part in its own mode after it."""
-    parts = list(thing.modules()) if isinstance(thing, nn.Module) else []
+    parts: list[nn.Module] = []
+    if isinstance(thing, nn.Module):
+        parts = list(thing.modules())
     before = [part.training for part in parts]
     for part in parts:
         part.training = False
@@ -102,42 +104,79 @@ def adapt(thing: Any, x: Tensor, *, arrays: bool, device: str, output: str) -> t
     output  logits: the outputs as they are; probabilities: their softmax, unless they are probabilities already
     """
     if isinstance(thing, nn.Module):
-        module, x = placed(thing, x, device)
-        unchanged(module, x)
-        if output == "probabilities" and not probabilities(outputs(module, x)):
-            both = nn.Sequential(module, nn.Softmax(1))
-            both.training = both[1].training = False  # and not eval(), which would reach into the user's module
-            return Adapted(both, both, "a torch module", inner="0."), x
-        return Adapted(module, module, "a torch module"), x
+        return adapt_module(thing, x, device=device, output=output)
     if hasattr(thing, "predict_proba"):
         return Adapted(of_estimator(thing), None, f"an estimator ({type(thing).__name__})"), x.double().cpu()
-    x = x if device == "auto" else x.to(device)
+    if device != "auto":
+        x = x.to(device)
     if hasattr(thing, "predict") and not inspect.isfunction(thing):
         raise UsageError(f"`model` must have predict_proba, got {type(thing).__name__} without it; {WRAP}")
     if not callable(thing):
         expected = "a torch module, an estimator with predict_proba or a function x -> (n, classes)"
         raise UsageError(f"`model` must be {expected}, got {type(thing).__name__}")
     model = of_function(thing, x, arrays=arrays)
-    if output == "probabilities" and not probabilities(outputs(model, x)):
+    if output == "probabilities" and not are_probabilities(outputs(model, x)):
         return Adapted(lambda part: model(part).softmax(1), None, "a function"), x
     return Adapted(model, None, "a function"), x
 
 
+def adapt_module(module: nn.Module, x: Tensor, *, device: str, output: str) -> tuple[Adapted, Tensor]:
+    """`adapt` for a torch module."""
+    module, x = placed(module, x, device)
+    check_untouched(module, x)
+    if output == "probabilities" and not are_probabilities(outputs(module, x)):
+        both = nn.Sequential(module, nn.Softmax(1))
+        both.training = both[1].training = False  # and not eval(), which would reach into the user's module
+        return Adapted(both, both, "a torch module", inner="0."), x
+    return Adapted(module, module, "a torch module"), x
+
+
 def placed(module: nn.Module, x: Tensor, device: str) -> tuple[nn.Module, Tensor]:
     """The module and the inputs on one device, in the module's precision. A module that must move is copied."""
-    own = [t for t in (*module.parameters(), *module.buffers()) if t.is_floating_point()]
-    here = own[0].device if own else x.device
-    if device != "auto" and torch.device(device).type != here.type:
-        module, here = copy.deepcopy(module).to(device), torch.device(device)
-    return module, x.to(device=here, dtype=own[0].dtype if own else x.dtype)
+    own = [tensor for tensor in (*module.parameters(), *module.buffers()) if tensor.is_floating_point()]
+    like = next(iter(own), x)
+    place = like.device
+    if device != "auto" and torch.device(device).type != place.type:
+        module = copy.deepcopy(module).to(device)
+        place = torch.device(device)
+    return module, x.to(device=place, dtype=like.dtype)
 
 
-def unchanged(module: nn.Module, x: Tensor) -> None:
-    """An error if the module writes into its input: the next method would be asked about another one."""
+def check_untouched(module: nn.Module, x: Tensor) -> None:
+    """UsageError if the module writes into its input: the next method would be asked about another one."""
     tried = x[:2].clone()
-    asked(module, tried)
+    ask_model(module, tried)
     if not torch.equal(tried, x[:2]):
         raise UsageError("`model` must leave its input as it is, but it writes into x: x = x - 1 instead of x -= 1")
+
+
+def last_map(module: nn.Module, x: Tensor) -> str | None:
+    """Dotted name of the module that is done last of those that give a map of x (n, channels, *space), each run once.
+
+    A map has as many axes as x and is larger than one in each of space. That is where Grad-CAM looks: a block of
+    convolutions, before the average over all places. None where there is no map; an input (n, length, dims) has one
+    only in a network that convolves along it.
+    """
+    parts = [(name, part) for name, part in module.named_modules() if name]
+    if x.ndim < 3 or (x.ndim == 3 and not any(isinstance(part, nn.Conv1d) for _, part in parts)):
+        return None
+    done: list[str] = []
+
+    def noting(name: str) -> Callable[..., None]:
+        def hook(_: nn.Module, __: Any, output: Any) -> None:
+            if isinstance(output, Tensor) and output.ndim == x.ndim and min(output.shape[2:]) > 1:
+                done.append(name)
+
+        return hook
+
+    handles = [part.register_forward_hook(noting(name)) for name, part in parts]
+    try:
+        with torch.no_grad():
+            module(x)
+    finally:
+        for handle in handles:
+            handle.remove()
+    return next((name for name in reversed(done) if done.count(name) == 1), None)
 
 
 def of_estimator(estimator: Any) -> Model:
@@ -146,23 +185,26 @@ def of_estimator(estimator: Any) -> Model:
 
     def model(x: Tensor) -> Tensor:
         rows = x.detach().flatten(1).cpu().numpy().copy()
-        table = rows if names is None or len(names) != rows.shape[1] else pd.DataFrame(rows, columns=names)
-        return as_tensor(estimator.predict_proba(table), x)
+        if names is not None and len(names) == rows.shape[1]:
+            return as_tensor(estimator.predict_proba(pd.DataFrame(rows, columns=names)), x)
+        return as_tensor(estimator.predict_proba(rows), x)
 
     return model
 
 
 def of_function(function: Callable[..., Any], x: Tensor, *, arrays: bool) -> Model:
     """A function on arrays or on tensors: which of the two is tried out on two inputs."""
+    kinds = [("a numpy array", of_arrays(function)), ("a tensor", of_tensors(function))]
+    if not arrays:
+        kinds.reverse()
     refused = []
-    for array in (arrays, not arrays):
-        model = of_arrays(function) if array else of_tensors(function)
+    for kind, model in kinds:
         try:
             model(x[:2])
         except UsageError:
             raise
         except Exception as error:
-            refused.append(f"{'a numpy array' if array else 'a tensor'} it raised {plugins.told(error)}")
+            refused.append(f"{kind} it raised {plugins.told(error)}")
         else:
             return model
     raise UsageError(f"`model` must take inputs of shape {('n', *x.shape[1:])}, but with {', and with '.join(refused)}")
@@ -184,10 +226,12 @@ def as_tensor(result: Any, x: Tensor) -> Tensor:
             raise UsageError(f"`model` must give an array or tensor of shape (n, classes), got {type(result).__name__}")
         result = torch.from_numpy(np.ascontiguousarray(array))
     result = result.detach().to(x.device)
-    return result if result.is_floating_point() else result.to(x.dtype)
+    if result.is_floating_point():
+        return result
+    return result.to(x.dtype)
 
 
-def asked(model: Model, x: Tensor) -> Tensor:
+def ask_model(model: Model, x: Tensor) -> Tensor:
     """The model's answer (n, classes) to x (n, *shape), without gradients; any other answer is an error."""
     try:
         with torch.no_grad():
@@ -209,20 +253,20 @@ def asked(model: Model, x: Tensor) -> Tensor:
 
 def outputs(model: Model, x: Tensor) -> Tensor:
     """The model's outputs (n, classes) for all x (n, *shape): finite, or an error."""
-    found = chunks.over(lambda part: asked(model, part), x, size=rows_at_once(x))
-    bad = int((~found.isfinite()).any(1).sum())
+    answers = chunks.over(lambda part: ask_model(model, part), x, size=rows_at_once(x))
+    bad = int((~answers.isfinite()).any(1).sum())
     if bad:
         raise UsageError(f"`model` must give finite numbers, got nan or infinity for {bad} of {len(x)} inputs")
-    return found
+    return answers
 
 
-def probabilities(found: Tensor) -> bool:
+def are_probabilities(outputs: Tensor) -> bool:
     """Whether outputs (n, classes) are probabilities: not negative, and every row sums to one."""
-    sums = found.double().sum(1)
-    return bool((found >= 0).all()) and torch.allclose(sums, torch.ones_like(sums), atol=1e-3)
+    sums = outputs.double().sum(1)
+    return bool((outputs >= 0).all()) and torch.allclose(sums, torch.ones_like(sums), atol=1e-3)
 
 
-def digest(thing: Any, path: str, found: Tensor) -> str:
+def digest(thing: Any, path: str, outputs: Tensor) -> str:
     """What tells one model from another: the weights of a module, the outputs (n, classes) of a black box, the code."""
     total = hashlib.sha256(source(sys.modules.get(path.partition(":")[0])).encode())
     if isinstance(thing, nn.Module):
@@ -231,8 +275,8 @@ def digest(thing: Any, path: str, found: Tensor) -> str:
             total.update(name.encode() + raw(value))
     else:
         # threads inside an estimator add up in any order, so the last bits do not count
-        scale = found.double().abs().max().clamp(min=1e-300)
-        total.update((found.double() / scale * 1e5).round().long().cpu().numpy().tobytes())
+        scale = outputs.double().abs().max().clamp(min=1e-300)
+        total.update((outputs.double() / scale * 1e5).round().long().cpu().numpy().tobytes())
     return total.hexdigest()[:32]
 
 
