@@ -77,7 +77,7 @@ def trained(path: str, plot: Values, *, seed: int, device: str) -> nn.Module:
         with explain.lent_randomness(seed), torch.enable_grad():
             made = function(given(plot, facts))
     except (Exception, SystemExit) as error:  # a user's function may raise anything
-        raise FailedTraining(f"{path} raised {plugins.told(error)}") from error
+        raise FailedTraining(f"{path} raised {plugins.describe_error(error)}") from error
     if not isinstance(made, nn.Module):
         came = f"the class {made.__name__}" if isinstance(made, type) else type(made).__name__
         raise FailedTraining(f"{path} must return a torch module, got {came}")
