@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from forsooth.datasets import glyphs
-from forsooth.datasets.pixels import blur_matrix, in_bytes, shifted
+from forsooth.datasets.pixels import blur_matrix, check_pictures, in_bytes, shifted, stretch
 from forsooth.names import unknown
 from forsooth.records import UsageError
 from forsooth.seeds import generator
@@ -208,7 +208,7 @@ def apply(manipulation: Manipulation, x: Tensor, *, seed: int, which: Sequence[i
              not on who else is in the batch; None: 0 to n - 1
     returns  (n, 3, h, w); what was changed is a multiple of 1/255
     """
-    _check_pictures(x)
+    check_pictures(x)
     grid = _grid(manipulation, (x.shape[-2], x.shape[-1]), device=x.device)
     numbers: Sequence[int] = range(len(x))
     if which is not None:
@@ -228,8 +228,8 @@ def _grid(m: Manipulation, size: tuple[int, int], *, device: torch.device) -> Gr
     reach = inside
     if m.leak and m.name in LEAKY:
         reach = torch.ones_like(inside)
-    rows = _stretch(reach.any(1))
-    columns = _stretch(reach.any(0))
+    rows = stretch(reach.any(1))
+    columns = stretch(reach.any(0))
     return Grid(
         rows,
         columns,
@@ -241,14 +241,6 @@ def _grid(m: Manipulation, size: tuple[int, int], *, device: torch.device) -> Gr
     )
 
 
-def _check_pictures(x: Tensor) -> None:
-    """UsageError unless x is (n, 3, h, w) in [0, 1]."""
-    if x.dim() != 4 or x.shape[1] != 3 or not x.is_floating_point():
-        raise UsageError(f"`x` must be floating-point of shape (n, 3, h, w), got {x.dtype} of shape {tuple(x.shape)}")
-    if x.numel() and not (x.amin() >= 0 and x.amax() <= 1):
-        raise UsageError(f"`x` must lie in [0, 1], got {x.amin():g} to {x.amax():g}")
-
-
 def _check(m: Manipulation) -> None:
     """UsageError unless the manipulation has a meaning."""
     if m.name not in NAMES:
@@ -257,22 +249,10 @@ def _check(m: Manipulation) -> None:
         raise UsageError(f"`visibility` must be positive (a share for striped_noise), got {m.visibility} in {m.name}")
     if m.name in ROUND and not m.radius > 0:
         raise UsageError(f"`radius` must be positive, got {m.radius} in {m.name}")
-    _check_order("top", "bottom", m)
-    _check_order("left", "right", m)
-
-
-def _check_order(first: str, last: str, m: Manipulation) -> None:
-    """UsageError unless the one side of the box is before the other."""
-    low = getattr(m, first)
-    high = getattr(m, last)
-    if not low < high:
-        raise UsageError(f"`{first}` must be less than `{last}`, got {low} and {high} in {m.name}")
-
-
-def _stretch(any_in: Tensor) -> slice:
-    """From the first to the last True of (k,) bool."""
-    places = any_in.nonzero()
-    return slice(int(places[0]), int(places[-1]) + 1)
+    if not m.top < m.bottom:
+        raise UsageError(f"`top` must be less than `bottom`, got {m.top} and {m.bottom} in {m.name}")
+    if not m.left < m.right:
+        raise UsageError(f"`left` must be less than `right`, got {m.left} and {m.right} in {m.name}")
 
 
 def peripheral_blur(x: Tensor, m: Manipulation, grid: Grid, streams: Sequence[torch.Generator]) -> Tensor:

@@ -1,9 +1,11 @@
-"""Colours of pictures: shifts of hue and brightness, blur, and rounding to bytes."""
+"""Pixels of pictures: shifts of hue and brightness, blur, and rounding to bytes."""
 
 import numpy as np
 import torch
 from scipy.ndimage import gaussian_filter1d
 from torch import Tensor
+
+from forsooth.records import UsageError
 
 
 def blur_matrix(length: int, sigma: float) -> Tensor:
@@ -40,3 +42,17 @@ def in_bytes(x: Tensor, *, truncate: bool = False) -> Tensor:
     if truncate:
         return scaled.floor_().div_(255)
     return scaled.round_().div_(255)
+
+
+def check_pictures(x: Tensor) -> None:
+    """UsageError unless x is (n, 3, h, w) in [0, 1]."""
+    if x.dim() != 4 or x.shape[1] != 3 or not x.is_floating_point():
+        raise UsageError(f"`x` must be floating-point of shape (n, 3, h, w), got {x.dtype} of shape {tuple(x.shape)}")
+    if x.numel() and not (x.amin() >= 0 and x.amax() <= 1):
+        raise UsageError(f"`x` must lie in [0, 1], got {x.amin():g} to {x.amax():g}")
+
+
+def stretch(any_in: Tensor) -> slice:
+    """From the first to the last True of (k,) bool."""
+    places = any_in.nonzero()
+    return slice(int(places[0]), int(places[-1]) + 1)
