@@ -116,9 +116,7 @@ def wider(means: pd.DataFrame) -> list[str]:
 
 def plan_figure(settings: Settings, choice: Choice) -> Plan:
     """Attention word by word: the suite's own plan, and a row for each document."""
-    return documents.with_documents(
-        plan(settings, choice), documents.attention_by_document, of="articles.explain"
-    )
+    return documents.with_documents(plan(settings, choice), documents.attention_by_document, of="articles.explain")
 
 
 def judge_figure(outcome: Outcome, *, shown: int) -> Judgement:
@@ -142,7 +140,9 @@ def claims_of_figure(kind: str, table: pd.DataFrame) -> list[str]:
     """The claims on one training, from a line for each document."""
     local = mean_interval(table["articles_above_neighbours"] - table["others_above_neighbours"])
     peaks = f"{kind}: articles stand out from their neighbours (share of peaks, less that of others)"
-    largest = f"{kind}: articles do not stand out in the document (share whose largest weight is on a correlating article)"
+    largest = (
+        f"{kind}: articles do not stand out in the document (share whose largest weight is on a correlating article)"
+    )
     return [
         *claims_on_share(kind, table),
         above(peaks, local),

@@ -1,4 +1,4 @@
-"""Single documents as rationale models select their words, with a verdict on each claim. [zhou2022feature, section 7]"""
+"""Documents as rationale models select their words, with a verdict on each claim. [zhou2022feature, section 7]"""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -16,7 +16,9 @@ from forsooth.suites.articles.sentences import basis, judgement, nothing_to_judg
 from forsooth.suites.articles.settings import RELAXED, Settings
 from forsooth.suites.verdicts import above, verdict
 
-MARKS = "[word]: selected; [word!]: selected, tells nothing though an article; _word_: a correlating article that is missed"
+MARKS = (
+    "[word]: selected; [word!]: selected, tells nothing though an article; _word_: a correlating article that is missed"
+)
 LOWEST = replace(RATIONALES, kinds=("Article",), models=(RELAXED,), rates_article=(), rate_article=0.07)
 ONE_RATE = replace(RATIONALES, kinds=("CN", "NC"), rates_halves=())
 OF_DOCUMENTS = {"sample": "document", "value": "selected"}
@@ -25,9 +27,7 @@ COUNTS = ["selected", "articles", "hits", "misled", "others", "first_others"]
 
 def plan_selections(settings: Settings, choice: Choice) -> Plan:
     """The suite's own plan, and a row for each document and selection."""
-    return documents.with_documents(
-        plan(settings, choice), documents.selection_by_document, of="articles.select"
-    )
+    return documents.with_documents(plan(settings, choice), documents.selection_by_document, of="articles.select")
 
 
 def judge(outcome: Outcome, *, shown: int, claims: Callable[[pd.DataFrame, str], list[str]]) -> Judgement:

@@ -47,9 +47,7 @@ def select(trained: Cell, *, spec: DataSpec, panel: Panel, metrics: dict[str, in
     )
 
 
-def selection_rows(
-    template: Row, z: Tensor, documents: Articles, rows: Tensor, metrics: list[str]
-) -> Iterator[Row]:
+def selection_rows(template: Row, z: Tensor, documents: Articles, rows: Tensor, metrics: list[str]) -> Iterator[Row]:
     """One row per metric and document for the selections z (k, length) of the documents rows (k,)."""
     reads = {"truth": data.truth(documents)[rows], "x": documents.dataset.x[rows]}
     records = [find(name, METRICS, argument="metrics") for name in metrics]

@@ -34,9 +34,7 @@ class NetSpec:
 
 
 @task("articles.train", version=2, spec="plot", panel="about")
-def train(
-    *, spec: DataSpec, net: NetSpec, recipe: train_text.TextRecipe, panel: Panel, seed: int, device: str
-) -> Cell:
+def train(*, spec: DataSpec, net: NetSpec, recipe: train_text.TextRecipe, panel: Panel, seed: int, device: str) -> Cell:
     """One training. The cell holds the weights and the row of its accuracy."""
     documents = data.dataset(spec)
     trained = train_text.fit_text(
@@ -109,9 +107,7 @@ def unexplained(trained: Sequence[Cell], index: int) -> Status | None:
     return None if passed[index] else "below gate"
 
 
-def score(
-    weighed: WordWeights, documents: Articles, rows: Tensor, metrics: Iterable[str], template: Row
-) -> list[Row]:
+def score(weighed: WordWeights, documents: Articles, rows: Tensor, metrics: Iterable[str], template: Row) -> list[Row]:
     """One row per document and metric for the documents rows (k,), and the gaps of promises.
 
     Attr% of other words is a row of the part "shares", which nobody ranks.

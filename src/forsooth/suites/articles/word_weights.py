@@ -98,9 +98,7 @@ def on_vectors(model: nn.Module) -> nn.Module:
     return Attending(model)
 
 
-def weigh_words(
-    model: nn.Module | None, documents: Articles, rows: Tensor, ask: Ask, *, fit: Tensor
-) -> WordWeights:
+def weigh_words(model: nn.Module | None, documents: Articles, rows: Tensor, ask: Ask, *, fit: Tensor) -> WordWeights:
     """What a method gives to every word of the documents rows (k,); model None: for methods that ignore it.
 
     fit  (m,) training documents, of which the background is taken
