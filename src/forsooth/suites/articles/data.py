@@ -62,6 +62,41 @@ class Panel:
         )
 
 
+@dataclass(frozen=True)
+class Chosen:
+    """Some documents of a dataset, by their numbers rows (k,)."""
+
+    documents: Articles
+    rows: Tensor
+
+    @property
+    def tokens(self) -> Tensor:
+        """(k, length) ids, 0 is padding."""
+        return self.documents.dataset.x[self.rows]
+
+    @property
+    def lengths(self) -> Tensor:
+        """(k,) words of each."""
+        return lengths_of(self.tokens)
+
+    @property
+    def labels(self) -> Tensor:
+        return self.documents.dataset.y[self.rows]
+
+    def at(self, places: Tensor) -> "Chosen":
+        """Those at some places (m,) among them."""
+        return Chosen(self.documents, self.rows[places])
+
+    def masks(self) -> dict[str, Tensor]:
+        """Masks (k, length) of the three kinds of words."""
+        truth = self.documents.dataset.truth
+        assert truth is not None
+        correlating = truth[self.rows]
+        non_correlating = self.documents.non_correlating[self.rows]
+        other = selection.others(correlating, non_correlating, self.tokens)
+        return dict(zip(KINDS_OF_WORDS, (correlating, non_correlating, other), strict=True))
+
+
 def factors(spec: DataSpec) -> dict[str, str]:
     """The columns that tell datasets apart."""
     return {"kind": spec.setting.kind}
@@ -127,58 +162,48 @@ def _losses(facts: Any) -> str:
     return sentence
 
 
-def explained(documents: Articles, samples: int | None) -> Tensor:
-    """(k,) the test documents that are explained, as many of either label; the same in all kinds of data."""
-    own = documents.dataset
-    return choose.rows_of(own, own.splits["test"], samples, seed=own.facts["seed"], role="explained")
+def explained(documents: Articles, samples: int | None) -> Chosen:
+    """The test documents that are explained, as many of either label; the same in all kinds of data."""
+    return _drawn(documents, documents.dataset.splits["test"], samples, role="explained")
 
 
-def shown(documents: Articles, rows: Tensor) -> int:
-    """Which of the explained documents rows (k,) the page shows: the shortest of at least 30 words, else the longest.
+def _drawn(documents: Articles, rows: Tensor, count: int | None, *, role: str) -> Chosen:
+    seed = documents.dataset.facts["seed"]
+    return Chosen(documents, choose.rows_of(documents.dataset, rows, count, seed=seed, role=role))
+
+
+def shown(chosen: Chosen) -> int:
+    """Which of the explained documents the page shows: the shortest of at least 30 words, else the longest.
 
     The kinds share their documents, so that this is the same in all.
     """
-    lengths = lengths_of(documents.dataset.x[rows])
+    lengths = chosen.lengths
     fit = lengths >= PAGE_WORDS
     if not fit.any():
         return int(lengths.argmax())
     return int(torch.where(fit, lengths, lengths.max() + 1).argmin())
 
 
-def truth(documents: Articles) -> Tensor:
-    """(n, length) bool: the correlating articles."""
-    assert documents.dataset.truth is not None
-    return documents.dataset.truth
-
-
-def word_masks(documents: Articles, rows: Tensor) -> dict[str, Tensor]:
-    """Masks (k, length) of the three kinds of words of the documents rows (k,)."""
-    correlating = truth(documents)[rows]
-    non_correlating = documents.non_correlating[rows]
-    other = selection.others(correlating, non_correlating, documents.dataset.x[rows])
-    return {"correlating": correlating, "non_correlating": non_correlating, "other": other}
-
-
-def background_rows(documents: Articles, fit: Tensor, length: int) -> Tensor:
-    """(k,) of the training documents fit (m,), drawn among those of `length` words or more, evenly over labels."""
-    own = documents.dataset
-    long_enough = fit[lengths_of(own.x[fit]) >= length]
-    return choose.rows_of(own, long_enough, BACKGROUND_DOCUMENTS, seed=own.facts["seed"], role="background")
+def behind(documents: Articles, fit: Tensor, length: int) -> Chosen:
+    """Of the training documents fit (m,) some that have `length` words or more, evenly over labels."""
+    long_enough = fit[Chosen(documents, fit).lengths >= length]
+    return _drawn(documents, long_enough, BACKGROUND_DOCUMENTS, role="background")
 
 
 def background(documents: Articles, fit: Tensor, length: int) -> Tensor:
     """Tokens (k, length) of training documents that are as long, cut; padding where none is."""
-    rows = background_rows(documents, fit, length)
-    if not len(rows):
+    tokens = behind(documents, fit, length).tokens[:, :length]
+    if not len(tokens):
         return torch.zeros(1, length, dtype=torch.int64)
-    return documents.dataset.x[rows, :length]
+    return tokens
 
 
-def drawn(documents: Articles, rows: Tensor, kind: str) -> list[dict[str, Any]]:
+def drawn(chosen: Chosen, kind: str) -> list[dict[str, Any]]:
     """Who took part in each role, by label, for the run to keep; the background is that of the longest document."""
-    own = documents.dataset
-    longest = int(lengths_of(own.x[rows]).max())
-    behind = background_rows(documents, own.splits["train"], longest)
-    where = {"kind": kind}
-    lines = choose.classes_of(own.y[rows], role="explained", where=where)
-    return lines + choose.classes_of(own.y[behind], role="background", where=where)
+    documents = chosen.documents
+    longest = int(chosen.lengths.max())
+    roles = {"explained": chosen, "background": behind(documents, documents.dataset.splits["train"], longest)}
+    lines: list[dict[str, Any]] = []
+    for role, own in roles.items():
+        lines += choose.classes_of(own.labels, role=role, where={"kind": kind})
+    return lines

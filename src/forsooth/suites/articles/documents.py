@@ -1,7 +1,7 @@
 """Tasks of reproductions that look at words: one row for each document, from the weights that a cell kept."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -9,40 +9,42 @@ from torch import Tensor
 from forsooth.datasets import texts
 from forsooth.datasets.articles import Articles
 from forsooth.engine import make_task, task
-from forsooth.models.recurrent import lengths_of
 from forsooth.records import Cell, Plan, Row
 from forsooth.scores.selection import peaks, share_on
 from forsooth.suites.articles import data
-from forsooth.suites.articles.data import DataSpec, Panel
+from forsooth.suites.articles.data import Chosen, DataSpec, Panel
 
 PART = "documents"
 FIRST = 3  # "the first few words"
 
 
+@dataclass(frozen=True)
 class Document:
-    """The words of one document: `weights`, `correlating` and `non_correlating` (length,), without padding."""
+    """One document without padding: `words`, their `weights` and masks (length,)."""
 
-    def __init__(self, documents: Articles, row: int, weights: Tensor) -> None:
-        tokens = documents.dataset.x[row]
-        length = int(lengths_of(tokens[None]))
-        self.row = row
-        self.label = int(documents.dataset.y[row])
-        self.words = texts.decode(tokens, documents.vocabulary)
-        self.weights = weights[:length]
-        self.correlating = data.truth(documents)[row, :length]
-        self.non_correlating = documents.non_correlating[row, :length]
-
-    @property
-    def other(self) -> Tensor:
-        return ~self.correlating & ~self.non_correlating
+    row: int
+    label: int
+    words: list[str]
+    weights: Tensor
+    correlating: Tensor
+    non_correlating: Tensor
+    other: Tensor
 
 
-def kept_weights(cell: Cell, documents: Articles) -> Iterator[Document]:
+def weighed_documents(cell: Cell, documents: Articles) -> Iterator[Document]:
     """The documents whose weights a cell kept; none of a network below its gate."""
     if "weights" not in cell.tensors:
         return
-    for row, weights in zip(cell.tensors["rows"].tolist(), cell.tensors["weights"], strict=True):
-        yield Document(documents, row, weights)
+    chosen = Chosen(documents, cell.tensors["rows"])
+    masks = chosen.masks()
+    for place, length in enumerate(chosen.lengths.tolist()):
+        yield Document(
+            row=int(chosen.rows[place]),
+            label=int(chosen.labels[place]),
+            words=texts.decode(chosen.tokens[place], documents.vocabulary),
+            weights=cell.tensors["weights"][place, :length],
+            **{kind: mask[place, :length] for kind, mask in masks.items()},
+        )
 
 
 @task("articles.attention_by_document", version=1)
@@ -50,7 +52,7 @@ def attention_by_document(explained: Cell, *, spec: DataSpec, panel: Panel) -> C
     """Attr% and frequency, how often an article stands out, and the word of largest weight, of each document."""
     documents = data.dataset(spec)
     template = panel.row(PART, data.source(documents), "attention").having(metric="share_on_articles")
-    return Cell(rows=tuple(attention_row(template, own) for own in kept_weights(explained, documents)))
+    return Cell(rows=tuple(attention_row(template, own) for own in weighed_documents(explained, documents)))
 
 
 def attention_row(template: Row, document: Document) -> Row:
@@ -82,7 +84,7 @@ def selection_by_document(selected: Cell, *, spec: DataSpec, panel: Panel) -> Ce
     """What is selected of what, and the text with marks, of each document."""
     documents = data.dataset(spec)
     template = panel.row(PART, data.source(documents), "rationale").having(metric="words_selected")
-    return Cell(rows=tuple(selection_row(template, own) for own in kept_weights(selected, documents)))
+    return Cell(rows=tuple(selection_row(template, own) for own in weighed_documents(selected, documents)))
 
 
 def selection_row(template: Row, document: Document) -> Row:

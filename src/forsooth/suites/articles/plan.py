@@ -99,19 +99,11 @@ def digest_of(path: str | None) -> str | None:
     return digest(path) if path else None
 
 
-def main_rate(spec: DataSpec, settings: Settings) -> float:
-    """The rate whose rationale models all methods explain."""
-    if spec.setting.kind == "Article":
-        return settings.rate_article
-    return settings.rate_halves
-
-
 def rates(spec: DataSpec, settings: Settings) -> list[float]:
-    """All target rates of selection, the main one first."""
-    others = settings.rates_halves
+    """All target rates of selection; the first is that whose models all methods explain."""
     if spec.setting.kind == "Article":
-        others = settings.rates_article
-    return list(dict.fromkeys((main_rate(spec, settings), *others)))
+        return list(dict.fromkeys((settings.rate_article, *settings.rates_article)))
+    return list(dict.fromkeys((settings.rate_halves, *settings.rates_halves)))
 
 
 def readers(spec: DataSpec, settings: Settings, choice: Choice) -> Iterator[Reader]:
@@ -196,7 +188,7 @@ def explaining_tasks(
     method: Method, spec: DataSpec, trained: Mapping[Reader, Task], settings: Settings, choice: Choice
 ) -> tuple[list[Task], list[Row]]:
     """Tasks of one method on all models of the main rate, and rows for those it cannot meet."""
-    main = [reader for reader in trained if reader.rate in (None, main_rate(spec, settings))]
+    main = [reader for reader in trained if reader.rate in (None, rates(spec, settings)[0])]
     needs = [trained[reader] for reader in main]
     if method.null:  # it ignores the model, so it is asked once for all of them
         return [explaining_task(method, -1, spec, Panel(spec.setting.kind), needs, settings, choice)], []
@@ -224,7 +216,7 @@ def explaining_task(
 ) -> Task:
     """One task weighs the words and scores the weights; index -1: of a method that ignores the models."""
     ask = Ask(
-        **plugins.identity(method),  # type: ignore[arg-type]
+        **plugins.identity(method),
         samples=settings.samples,
         null=method.null,
         metrics={metric.name: metric.version for metric in metrics(settings)},

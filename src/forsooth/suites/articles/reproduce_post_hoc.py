@@ -1,6 +1,7 @@
 """What a reader would use instead of attention: every method on the same models. The paper does not ask this."""
 
 from dataclasses import replace
+from typing import Any
 
 import pandas as pd
 
@@ -23,7 +24,7 @@ def judge(outcome: Outcome) -> Judgement:
     scored = rows[rows["metric"].eq("attr_words") & rows["sample"].ge(0)]
     if scored[scored["model"].ne(NO_MODEL)].empty:
         raise nothing_to_judge("model", outcome)
-    table = pd.DataFrame([line_of(*key, own) for key, own in scored.groupby(GROUP, sort=False)])
+    table = pd.DataFrame([line_of(key, own) for key, own in scored.groupby(GROUP, sort=False)])
     sentences = [
         basis(outcome),
         "Intervals are over documents and over trainings, where there are several.",
@@ -33,7 +34,7 @@ def judge(outcome: Outcome) -> Judgement:
     return judgement(table.round(4), sentences)
 
 
-def line_of(kind: str, model: str, method: str, rows: pd.DataFrame) -> dict[str, object]:
+def line_of(key: tuple[Any, ...], rows: pd.DataFrame) -> dict[str, Any]:
     """One method for the trainings of one model, from a row for each document and training.
 
     A map without any weight counts as 0, as it does on the board: `failed` is the share of those, and `attr_defined`
@@ -43,9 +44,7 @@ def line_of(kind: str, model: str, method: str, rows: pd.DataFrame) -> dict[str,
     attr = attr_interval(rows)
     by_training = rows.groupby("model_seed")["value"].mean()
     return {
-        "kind": kind,
-        "model": model,
-        "method": method,
+        **dict(zip(GROUP, key, strict=True)),
         "attr": attr.mean,
         "low": attr.low,
         "high": attr.high,

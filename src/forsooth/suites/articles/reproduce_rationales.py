@@ -43,11 +43,12 @@ def judge(outcome: Outcome) -> Judgement:
 def selection_table(rows: pd.DataFrame) -> pd.DataFrame:
     """One line per rationale model, from all rows of a run; models below their gate select nothing."""
     own = rows[rows["part"].eq("selection") & rows["metric"].eq(RECALL) & rows["words"].notna()]
-    return pd.DataFrame([line_of(*key, group[COUNTS]) for key, group in own.groupby(KEY, sort=False)])
+    return pd.DataFrame([line_of(key, group[COUNTS]) for key, group in own.groupby(KEY, sort=False)])
 
 
-def line_of(kind: str, model: str, number: int, target: float, documents: pd.DataFrame) -> dict[str, Any]:
+def line_of(key: tuple[Any, ...], documents: pd.DataFrame) -> dict[str, Any]:
     """One model: its rate, precision and recall over all words with 95 % intervals, and the optima at that rate."""
+    target = key[-1]
     totals = documents.astype(float).sum()
     precision = bootstrapped_ratio(documents["hits"], documents["selected"])
     recall = bootstrapped_ratio(documents["hits"], documents["relevant"])
@@ -57,10 +58,7 @@ def line_of(kind: str, model: str, number: int, target: float, documents: pd.Dat
     of_dataset = optimum(optimal_dataset, rate, documents)
     of_document = optimum(optimal_document, rate, documents)
     return {
-        "kind": kind,
-        "model": model,
-        "number": number,
-        "target": target,
+        **dict(zip(("kind", "model", "number", "target"), key, strict=True)),
         "selected": rate,
         "precision": precision.mean,
         "recall": recall.mean,

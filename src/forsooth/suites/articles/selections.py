@@ -3,18 +3,16 @@
 from collections.abc import Iterator
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from forsooth import chunks
-from forsooth.datasets.articles import Articles
 from forsooth.engine import task
-from forsooth.models.recurrent import lengths_of
 from forsooth.names import find
 from forsooth.records import Cell, Row
 from forsooth.scores import METRICS, selection
 from forsooth.suites import explain as explaining
 from forsooth.suites.articles import data
-from forsooth.suites.articles.data import DataSpec, Panel
+from forsooth.suites.articles.data import Chosen, DataSpec, Panel
 from forsooth.suites.articles.tasks import loaded
 
 PRECISION = "precision_selected"
@@ -36,34 +34,30 @@ def select(trained: Cell, *, spec: DataSpec, panel: Panel, metrics: dict[str, in
     if not trained.facts["passed"]:
         below = template.having(sample=-1, status="below gate", message="the network is below its gate")
         return Cell(rows=tuple(below.having(metric=metric) for metric in metrics))
-    rows = documents.dataset.splits["test"]
-    tokens = documents.dataset.x[rows]
-    model = loaded(trained, spec, device=device)
+    chosen = Chosen(documents, documents.dataset.splits["test"])
+    z = selected_words(loaded(trained, spec, device=device), chosen.tokens.to(device)).cpu()
+    rows = selection_rows(template, z, chosen, list(metrics))
+    return Cell(rows=tuple(rows), tensors={"weights": z, "rows": chosen.rows})
+
+
+@torch.no_grad()
+def selected_words(model: nn.Module, tokens: Tensor) -> Tensor:
+    """z (k, length) of a rationale model for tokens (k, length)."""
     size = max(1, WORDS_AT_ONCE // tokens.shape[1])
-    with torch.no_grad():
-        z = chunks.over(lambda part: model.selection(part), tokens.to(device), size=size).cpu()  # type: ignore[operator]
-    return Cell(
-        rows=tuple(selection_rows(template, z, documents, rows, list(metrics))), tensors={"weights": z, "rows": rows}
-    )
+    return chunks.over(lambda part: model.selection(part), tokens, size=size)  # type: ignore[operator]
 
 
-def selection_rows(template: Row, z: Tensor, documents: Articles, rows: Tensor, metrics: list[str]) -> Iterator[Row]:
-    """One row per metric and document for the selections z (k, length) of the documents rows (k,)."""
-    reads = {"truth": data.truth(documents)[rows], "x": documents.dataset.x[rows]}
+def selection_rows(template: Row, z: Tensor, chosen: Chosen, metrics: list[str]) -> Iterator[Row]:
+    """One row per metric and document for the selections z (k, length)."""
+    masks = chosen.masks()
+    reads = {"truth": masks["correlating"], "x": chosen.tokens}
     records = [find(name, METRICS, argument="metrics") for name in metrics]
-    scored = explaining.score_rows(template, z, reads, records, rows.tolist())
-    for row, counts in zip(scored, word_counts(z, documents, rows) * len(metrics), strict=True):
-        yield selected_or_not(row).having(**counts)
-
-
-def word_counts(z: Tensor, documents: Articles, rows: Tensor) -> list[dict[str, float]]:
-    """For each of the documents rows (k,), how many words of which kind the selections z (k, length) hold."""
-    tokens = documents.dataset.x[rows]
-    right = selection.counts(z, data.truth(documents)[rows], tokens)
-    wrong = selection.counts(z, documents.non_correlating[rows], tokens)
-    columns = {**right._asdict(), "misled": wrong.hits}
-    table = torch.stack(list(columns.values()), dim=1).tolist()
-    return [dict(zip(columns, line, strict=True)) for line in table]
+    counts = selection.counts(z, *reads.values())._asdict()
+    counts["misled"] = selection.counts(z, masks["non_correlating"], chosen.tokens).hits
+    table = torch.stack(list(counts.values()), dim=1).tolist() * len(metrics)
+    rows = explaining.score_rows(template, z, reads, records, chosen.rows.tolist())
+    for row, line in zip(rows, table, strict=True):
+        yield selected_or_not(row).having(**dict(zip(counts, line, strict=True)))
 
 
 def selected_or_not(row: Row) -> Row:
@@ -79,15 +73,14 @@ def selected_or_not(row: Row) -> Row:
 def optimum(*, spec: DataSpec, factors: dict[str, str]) -> Cell:
     """The two lines of Fig. 8 for the test documents of a dataset, at many rates."""
     documents = data.dataset(spec)
-    rows = documents.dataset.splits["test"]
-    relevant = data.truth(documents)[rows].sum(1)
-    words = lengths_of(documents.dataset.x[rows])
+    chosen = Chosen(documents, documents.dataset.splits["test"])
+    relevant = chosen.masks()["correlating"].sum(1)
     template = Panel(factors["kind"]).row("optimum", data.source(documents)).having(sample=-1)
     table = []
     for line, best in LINES.items():
         for rate in RATES:
             at_rate = template.having(line=line, rate=rate)
-            precision, recall = best(rate, relevant, words)
+            precision, recall = best(rate, relevant, chosen.lengths)
             table.append(defined(at_rate.having(metric=PRECISION, value=precision)))
             table.append(defined(at_rate.having(metric=RECALL, value=recall)))
     return Cell(rows=tuple(table))

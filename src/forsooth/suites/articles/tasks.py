@@ -8,18 +8,16 @@ import torch
 from torch import Tensor, nn
 
 from forsooth.datasets import texts
-from forsooth.datasets.articles import Articles
 from forsooth.engine import task
 from forsooth.models import MODELS, train_text
-from forsooth.models.recurrent import lengths_of
 from forsooth.names import find
 from forsooth.records import NO_MODEL, Cell, Metric, Row, Status
 from forsooth.scores import METRICS, selection
 from forsooth.suites import explain as explaining
 from forsooth.suites import networks
 from forsooth.suites.articles import data
-from forsooth.suites.articles.data import DataSpec, Panel
-from forsooth.suites.articles.word_weights import Ask, WordWeights, weigh_words
+from forsooth.suites.articles.data import Chosen, DataSpec, Panel
+from forsooth.suites.articles.word_weights import Ask, NoModel, WordWeights, weigh_words
 
 NOT_EXPLAINED = "the network is below its gate: not explained"
 
@@ -80,66 +78,76 @@ def explain(*trained: Cell, spec: DataSpec, index: int, ask: Ask, panel: Panel) 
     if status is not None:
         reason = {"status": status, "message": NOT_EXPLAINED}
         return Cell(rows=tuple(explaining.no_scores(template, ask.metrics, [-1], reason)))
-    rows = data.explained(documents, ask.samples)
-    model = None
+    model: nn.Module = NoModel()
     if index >= 0:
         model = loaded(trained[index], spec, device=ask.device)
-    weighed = weigh_words(model, documents, rows, ask, fit=documents.dataset.splits["train"])
-    tensors: dict[str, Tensor] = {}
-    facts: dict[str, Any] = {"drawn": data.drawn(documents, rows, panel.kind)}
+    chosen = data.explained(documents, ask.samples)
+    weighed = weigh_words(model, chosen, ask, fit=documents.dataset.splits["train"])
+    facts: dict[str, Any] = {"drawn": data.drawn(chosen, panel.kind)}
     if any(weighed.failures):
         facts["failed"] = True
-    if ask.keep:
-        tensors = {"weights": weighed.weights.float(), "rows": rows}
     if ask.show:
-        place = data.shown(documents, rows)
-        length = int(lengths_of(documents.dataset.x[rows[place]][None]))
-        tensors["shown"] = weighed.weights[place, :length].float()
         facts["pictures"] = [{**asdict(panel), "method": ask.method, "shows": "weights", "tensor": "shown"}]
-    return Cell(rows=tuple(score(weighed, documents, rows, ask.metrics, template)), tensors=tensors, facts=facts)
+    rows = score(weighed, chosen, ask.metrics, template)
+    return Cell(rows=tuple(rows), tensors=kept_weights(weighed.weights.float(), chosen, ask), facts=facts)
+
+
+def kept_weights(weights: Tensor, chosen: Chosen, ask: Ask) -> dict[str, Tensor]:
+    """Of the weights (k, length) those of the document that the page shows, and all where others read them."""
+    tensors: dict[str, Tensor] = {}
+    if ask.keep:
+        tensors = {"weights": weights, "rows": chosen.rows}
+    if ask.show:
+        place = data.shown(chosen)
+        tensors["shown"] = weights[place, : int(chosen.lengths[place])]
+    return tensors
 
 
 def unexplained(trained: Sequence[Cell], index: int) -> Status | None:
     """Why nobody is explained: the network is below its gate, or all are and a null has nothing to be compared with."""
     passed = [cell.facts["passed"] for cell in trained]
-    if index < 0:
-        return None if any(passed) else "no model"
-    return None if passed[index] else "below gate"
+    if index < 0 and not any(passed):
+        return "no model"
+    if index >= 0 and not passed[index]:
+        return "below gate"
+    return None
 
 
-def score(weighed: WordWeights, documents: Articles, rows: Tensor, metrics: Iterable[str], template: Row) -> list[Row]:
-    """One row per document and metric for the documents rows (k,), and the gaps of promises.
+def score(weighed: WordWeights, chosen: Chosen, metrics: Iterable[str], template: Row) -> list[Row]:
+    """One row per document and metric, and the gaps of promises.
 
     Attr% of other words is a row of the part "shares", which nobody ranks.
     """
     table: list[Row] = []
     for name in metrics:
-        metric = find(name, METRICS, argument="metrics")
-        table += attr_rows(replace(metric, name=name), weighed, documents, rows, template)
+        table += attr_rows(find(name, METRICS, argument="metrics"), weighed, chosen, template)
     other = replace(selection.ATTR_WORDS, name="attr_words_other")
-    table += attr_rows(other, weighed, documents, rows, template.having(part="shares"))
-    return explaining.promise_rows(template, table, weighed.gap, rows.tolist())
+    table += attr_rows(other, weighed, chosen, template.having(part="shares"))
+    return explaining.promise_rows(template, table, weighed.gap, chosen.rows.tolist())
 
 
-def attr_rows(metric: Metric, weighed: WordWeights, documents: Articles, rows: Tensor, template: Row) -> list[Row]:
+def attr_rows(metric: Metric, weighed: WordWeights, chosen: Chosen, template: Row) -> list[Row]:
     """One row per document; `frequency` is what a constant map scores there."""
     kind = kind_of_words(metric.name)
-    mask = data.word_masks(documents, rows)[kind]
-    lacking = template.having(metric=metric.name, value=float("nan"), status="no such words")
-    if not mask.any():
-        return [lacking.having(sample=-1, message=f"no document has {kind} words", frequency=0.0)]
-    tokens = documents.dataset.x[rows]
-    reads = {"truth": mask, "x": tokens}
-    scored = explaining.score_rows(template, weighed.weights.abs(), reads, [metric], rows.tolist())
-    frequency = selection.frequency(mask, tokens).tolist()
+    reads = {"truth": chosen.masks()[kind], "x": chosen.tokens}
+    if not reads["truth"].any():
+        row = lacking(template.having(metric=metric.name, sample=-1), f"no document has {kind} words")
+        return [row.having(frequency=0.0)]
+    rows = explaining.score_rows(template, weighed.weights.abs(), reads, [metric], chosen.rows.tolist())
+    frequencies = selection.frequency(reads["truth"], reads["x"]).tolist()
     table = []
-    for row, there, share, failure in zip(scored, mask.any(1).tolist(), frequency, weighed.failures, strict=True):
-        if not there:
-            row = lacking.having(sample=row.sample, message=f"the document has no {kind} words")
+    for row, frequency, failure in zip(rows, frequencies, weighed.failures, strict=True):
+        if not frequency > 0:
+            row = lacking(row, f"the document has no {kind} words")
         elif failure is not None:
-            row = row.having(value=float("nan"), status=failure.status, message=failure.message)
-        table.append(row.having(frequency=plain_number(share)))
+            row = row.having(value=float("nan"), **failure)
+        table.append(row.having(frequency=plain_number(frequency)))
     return table
+
+
+def lacking(row: Row, message: str) -> Row:
+    """The row of documents without such words."""
+    return row.having(value=float("nan"), status="no such words", message=message)
 
 
 def kind_of_words(metric: str) -> str:
@@ -156,11 +164,11 @@ def plain_number(value: float) -> float | None:
 def show(*, spec: DataSpec, factors: dict[str, str], samples: int | None) -> Cell:
     """The document that the page shows: its words, and which of them are articles of which kind."""
     documents = data.dataset(spec)
-    rows = data.explained(documents, samples)
-    row = rows[data.shown(documents, rows)]
-    words = texts.decode(documents.dataset.x[row], documents.vocabulary)
-    masks = data.word_masks(documents, row[None])
-    articles = torch.cat([masks["correlating"], masks["non_correlating"]])[:, : len(words)]
+    chosen = data.explained(documents, samples)
+    place = data.shown(chosen)
+    words = texts.decode(chosen.tokens[place], documents.vocabulary)
+    masks = chosen.masks()
+    articles = torch.stack([masks[kind][place, : len(words)] for kind in ("correlating", "non_correlating")])
     picture = {
         **factors,
         "model": NO_MODEL,
@@ -168,6 +176,6 @@ def show(*, spec: DataSpec, factors: dict[str, str], samples: int | None) -> Cel
         "shows": "document",
         "tensor": "shown",
         "words": words,
-        "label": int(documents.dataset.y[row]),
+        "label": int(chosen.labels[place]),
     }
     return Cell(tensors={"shown": articles.float()}, facts={"pictures": [picture]})
