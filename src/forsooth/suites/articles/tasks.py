@@ -99,7 +99,7 @@ def kept_weights(weights: Tensor, chosen: Chosen, ask: Ask) -> dict[str, Tensor]
         tensors = {"weights": weights, "rows": chosen.rows}
     if ask.show:
         place = data.shown(chosen)
-        tensors["shown"] = weights[place, : int(chosen.lengths[place])]
+        tensors["shown"] = weights[place, : int(chosen.lengths[place])].clone()  # a file holds no memory twice
     return tensors
 
 
