@@ -1,4 +1,4 @@
-"""Who is explained and who is background in planted, bam and articles: every class, evenly, from its own split."""
+"""Who is explained and who is background in planted and bam: every class, evenly, from its own split."""
 
 from dataclasses import asdict, replace
 
@@ -9,10 +9,7 @@ import torch
 from forsooth.datasets.manipulations import draw
 from forsooth.datasets.planted import kinds_of, plant
 from forsooth.records import Choice, Dataset
-from forsooth.suites import choose
-from forsooth.suites.articles import plan as articles
-from forsooth.suites.articles import tasks as reading
-from forsooth.suites.articles import words as weighing
+from forsooth.suites import articles
 from forsooth.suites.bam import contrasts
 from forsooth.suites.bam import data as worlds
 from forsooth.suites.bam import plan as bam
@@ -79,20 +76,6 @@ def test_bam_presets(preset):
     for net in bam.networks(settings)[:3]:
         behind = worlds.background(world, sizes, net, count=contrasts.BACKGROUND)
         assert len(behind.x) == contrasts.BACKGROUND and even(behind.scene, 10) and even(behind.kind, 10)
-
-
-@pytest.mark.parametrize("preset", ["demo", "quick", "paper", "released"])
-def test_articles_presets(preset):
-    settings = articles.SUITE.presets[preset]
-    settings = replace(settings, sizes=tuple(min(a, b) for a, b in zip(settings.sizes, (1000, 50, 400), strict=True)))
-    for plot in articles.plots(settings, CHOICE):
-        given = reading.data(plot)
-        rows = reading.explained(given, settings.samples)
-        assert len(rows) == settings.samples and even(given.dataset.y[rows], 2)
-        assert torch.isin(rows, given.dataset.splits["test"]).all()
-        behind = weighing.background_rows(given, given.dataset.splits["train"], 30)
-        assert len(behind) == weighing.BACKGROUND and even(given.dataset.y[behind], 2)
-        assert [line["count"] for line in choose.classes_of(given.dataset.y[behind], role="background")] == [25, 25]
 
 
 def test_presets_that_print_a_board_have_two_trainings():
