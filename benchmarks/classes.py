@@ -23,8 +23,9 @@ from forsooth.records import Choice, Dataset
 from forsooth.report import read
 from forsooth.report.classes import classes
 from forsooth.suites import choose
-from forsooth.suites.xaitris import plan as xaitris
-from forsooth.suites.xaitris import tasks as tetrominoes
+from forsooth.suites.xaitris import data
+from forsooth.suites.xaitris.plan import chosen_data, sampling_seed
+from forsooth.suites.xaitris.settings import PRESETS
 
 METHODS = ("pattern_net", "pattern_attribution", "pfi", "deep_shap", "gradient_shap", "rectified_input", "laplace")
 SETTINGS = {"trainings": 2, "samples": 200, "sweep": ()}
@@ -64,17 +65,16 @@ def shown(folder: Path) -> str:
 def presets() -> None:
     """The kinds that are drawn, without making an image."""
     lines = []
-    for preset, settings in xaitris.SUITE.presets.items():
-        for panel in xaitris.chosen_panels(settings, Choice()):
-            asked = {**panel["setting"], "variant": tetromino_settings.Variant(**panel["setting"]["variant"])}
-            dataset = without_images(tetromino_settings.Recipe(**asked), seed=panel["seed"])
-            seed = xaitris.sampling_seed(Choice())
+    for preset, settings in PRESETS.items():
+        for spec in chosen_data(settings, Choice()):
+            dataset = without_images(tetromino_settings.resolve(spec.setting), seed=spec.seed)
+            seed = sampling_seed(Choice())
             test = dataset.splits["test"]
             rows = {"explained": choose.rows_of(dataset, test, settings.samples, seed=seed, role="explained")}
-            rows |= tetrominoes.references(dataset, seed=seed)
-            about = {"preset": preset, **{name: asked[name] for name in ("size", "scenario", "background")}}
+            rows |= data.references(dataset, seed=seed)
+            about = {"preset": preset, **data.panel(spec).factors}
             for role, chosen in rows.items():
-                lines += tetrominoes.counts(dataset, chosen, role=role, where=about)
+                lines += data.counts(dataset, chosen, role=role, where=about)
     table = pd.DataFrame(lines)
     where = ["preset", "size", "scenario", "background"]
     words = table["count"].astype(str) + " " + table["class"]
