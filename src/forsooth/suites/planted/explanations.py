@@ -123,9 +123,7 @@ def rows_of(answer: Cell, shared: Row, images: Explained, ask: Ask) -> list[Row]
     return [with_presence(row, presences[row.sample or 0]) for row in rows]
 
 
-def no_rows(
-    shared: Row, images: Explained, ask: Ask, facts: Mapping[str, Any], *, whole: bool = False
-) -> list[Row]:
+def no_rows(shared: Row, images: Explained, ask: Ask, facts: Mapping[str, Any], *, whole: bool = False) -> list[Row]:
     """Rows without a value, with the status and message of `facts`: one for each image, or one for all of them."""
     rows: list[Row] = []
     for presence, own in images.groups.items():

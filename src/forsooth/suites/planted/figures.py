@@ -143,12 +143,11 @@ def draw_panel(axis: Axes, points: pd.DataFrame, curve: Curve) -> None:
     draw_reference(axis, points, curve)
     for (_, kind, presence), line in points.groupby(["model_seed", "kind", "presence"], sort=False):
         colour, marker = PRESENCE[presence]
-        style = STYLES.get(kind, "-")
-        if curve.along is None:
-            style = "none"
-        else:
+        style = "none"
+        if curve.along is not None:
+            style = STYLES.get(kind, "-")
             line = line.sort_values(curve.along)
-        look = {"color": colour, "marker": marker, "linestyle": style}
+        look: dict[str, Any] = {"color": colour, "marker": marker, "linestyle": style}
         axis.plot(line[curve.x], line["value"], linewidth=1.0, markersize=3.5, **look)
 
 

@@ -185,9 +185,7 @@ def explaining_tasks(
     return tasks
 
 
-def explaining_task(
-    ask: Ask, panel: Panel, experiment: str, trained: Sequence[Task], *, index: int, net: str
-) -> Task:
+def explaining_task(ask: Ask, panel: Panel, experiment: str, trained: Sequence[Task], *, index: int, net: str) -> Task:
     """One task makes the maps and scores them, since maps are not stored."""
     columns = {**panel.columns, "experiment": experiment, "part": PARTS[experiment], "model": net}
     arguments = {"spec": panel.spec, "index": index, "ask": ask, "columns": columns}
