@@ -199,10 +199,9 @@ def explain(module: nn.Module, spec: DataSpec, asks: list[Ask], shared: Row, col
         model = None if here.model == NO_MODEL else nn.Sequential(module, *end).eval()
         answer = asked(ask.method, explanations.question(model, layer and f"0.{layer}", images, ask))
         rows += explanations.rows_of(answer, here, images, ask)
-        maps, entries = explanations.map_pictures(
-            answer, images, {**columns, "model": here.model, "method": ask.method}
-        )
+        maps = explanations.first_maps(answer, images)
         tensors |= {f"{ask.method} {presence}": value for presence, value in maps.items()}
+        entries = explanations.map_pictures(maps, {**columns, "model": here.model, "method": ask.method})
         pictures += [{**entry, "tensor": f"{ask.method} {entry['tensor']}"} for entry in entries]
     took_part = explanations.participants(explanations.explained_images(spec, asks[0]), columns)
     return Cell(rows=tuple(rows), tensors=tensors, facts={"pictures": pictures, "drawn": took_part})

@@ -12,7 +12,7 @@ from torch import Tensor
 from forsooth.datasets import folders, labelled
 from forsooth.datasets.leaves import LEAVES, leaves
 from forsooth.datasets.manipulations import UNIT, Manipulation, draw
-from forsooth.datasets.planted import Border, bordered, carries, kinds_of, non_informative, plant
+from forsooth.datasets.planted import Border, border_region, bordered, kinds_of, plant
 from forsooth.plain import remembered
 from forsooth.records import Dataset, UsageError, Value
 from forsooth.suites import choose
@@ -182,12 +182,11 @@ def explained_rows(planted: Dataset, spec: DataSpec, *, samples: int | None) -> 
 
     They are drawn evenly over new labels and old classes.
     """
+    present = planted.y == 1
+    if spec.border is not None:
+        present = bordered(len(planted.x), spec.border, seed=spec.seed)
     test = planted.splits["test"]
-    if spec.border is None:
-        present = carries(planted.y[test], spec.manipulations)
-    else:
-        present = bordered(len(planted.x), spec.border, seed=spec.seed)[test]
-    groups = {PRESENT: test[present], MISSING: test[~present]}
+    groups = {PRESENT: test[present[test]], MISSING: test[~present[test]]}
     return {
         name: choose.rows_of(planted, rows, samples, seed=spec.seed, role=f"explained {name}")
         for name, rows in groups.items()
@@ -196,34 +195,40 @@ def explained_rows(planted: Dataset, spec: DataSpec, *, samples: int | None) -> 
 
 def class_counts(planted: Dataset, rows: Tensor, *, role: str, where: Mapping[str, Value]) -> list[dict[str, Any]]:
     """How many of rows (k,) are of each class and have the artefact or not, for the run to keep."""
-    present = carries(planted.y[rows], [None, Manipulation(**planted.facts["manipulations"][1])])
     classes = planted.facts["base_facts"]["classes"]
     names = [f"{name}, {presence}" for presence, name in itertools.product((MISSING, PRESENT), classes)]
-    kinds = present.long() * len(classes) + kinds_of(planted)[rows]
+    kinds = planted.y[rows] * len(classes) + kinds_of(planted)[rows]
     return choose.classes_of(kinds, role=role, names=names, where=where)
 
 
 def region(metric: str, planted: Dataset, spec: DataSpec) -> Tensor:
     """(h, w) bool: the joint effective region, or the features F_N that tell nothing."""
     assert planted.truth is not None
+    joint = planted.truth[0]
     if metric != ON_F_N:
-        return planted.truth[0]
+        return joint
     assert spec.border is not None
-    size = (planted.x.shape[-2], planted.x.shape[-1])
-    return non_informative(spec.border, spec.manipulations, size=size)
+    return border_region(spec.border, size=(joint.shape[0], joint.shape[1])) & ~joint
 
 
 def notes(images: Images) -> list[str]:
     """Sentences on the images that a reader of the results must know."""
     facts = base(images).facts
+    classes = len(facts["classes"])
     if facts.get("generated"):
-        return [f"Images are generated: {facts['n']:,} dead leaves of {len(facts['classes'])} kinds."]
+        return [f"Images are generated: {facts['n']:,} dead leaves of {classes} kinds."]
     used = sum(facts["counts"].values())
-    broken = [re.sub(r" <\S+ object at 0x\w+>", "", line) for line in facts["unreadable"]]  # Pillow names an address
-    sentences = {
-        f"Files that could not be used: {len(broken)} ({'; '.join(broken[:5])}).": len(broken),
-        f"Images in no class folder, left out: {facts['without_class']}.": facts["without_class"],
-        f"Images smaller than {facts['side']} px, enlarged: {facts['enlarged']}.": facts["enlarged"],
-    }
-    first = f"{used:,} of {facts['available']:,} images used, in {len(facts['classes'])} classes."
-    return [first, *(sentence for sentence, count in sentences.items() if count)]
+    sentences = [f"{used:,} of {facts['available']:,} images used, in {classes} classes."]
+    if facts["unreadable"]:
+        sentences.append(unreadable(facts["unreadable"]))
+    if facts["without_class"]:
+        sentences.append(f"Images in no class folder, left out: {facts['without_class']}.")
+    if facts["enlarged"]:
+        sentences.append(f"Images smaller than {facts['side']} px, enlarged: {facts['enlarged']}.")
+    return sentences
+
+
+def unreadable(lines: Sequence[str]) -> str:
+    """How many files could not be used, and why the first of them; Pillow names an address, which is no reason."""
+    reasons = re.sub(r" <\S+ object at 0x\w+>", "", "; ".join(lines[:5]))
+    return f"Files that could not be used: {len(lines)} ({reasons})."

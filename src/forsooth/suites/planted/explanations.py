@@ -1,6 +1,6 @@
 """What a method is asked about planted images, and what becomes of its maps: rows, and pictures for the page."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -54,6 +54,10 @@ class Explained:
     @property
     def rows(self) -> Tensor:
         return torch.cat(list(self.groups.values()))
+
+    def presence(self, sample: int | None) -> str:
+        """The group that an image is in."""
+        return next(name for name, rows in self.groups.items() if sample in rows)
 
 
 def code_of(method: Method) -> str:
@@ -109,18 +113,22 @@ def rows_of(answer: Cell, shared: Row, images: Explained, ask: Ask) -> list[Row]
     if "maps" not in answer.tensors:
         return no_rows(shared, images, ask, answer.facts)
     flat = answer.tensors["maps"].abs().sum(1)
-    samples = images.rows.tolist()
     rows: list[Row] = []
     for name in ask.metrics:
-        region = data.region(name, images.dataset, images.spec)
-        beside = shared.having(er=region.double().mean().item())
-        truth = region.expand(len(flat), -1, -1)
-        metric = find(name, METRICS, argument="metrics")
-        rows += explain.score_rows(beside, flat, {"truth": truth}, [metric], samples)
+        rows += score_rows(flat, name, shared, images)
     if shared.part == "scores":
-        rows = explain.promise_rows(shared.having(er=None), rows, explain.gaps(answer), samples)
-    presences = {int(sample): name for name, own in images.groups.items() for sample in own}
-    return [with_presence(row, presences[row.sample or 0]) for row in rows]
+        gaps = explain.gaps(answer)
+        rows = explain.promise_rows(shared.having(er=None), rows, gaps, images.rows.tolist())
+    return [with_presence(row, images.presence(row.sample)) for row in rows]
+
+
+def score_rows(maps: Tensor, metric: str, shared: Row, images: Explained) -> list[Row]:
+    """One row per image, of maps (k, h, w) and one metric."""
+    region = data.region(metric, images.dataset, images.spec)
+    beside = shared.having(er=region.double().mean().item())
+    reads = {"truth": region.expand(len(maps), -1, -1)}
+    record = find(metric, METRICS, argument="metrics")
+    return explain.score_rows(beside, maps, reads, [record], images.rows.tolist())
 
 
 def no_rows(shared: Row, images: Explained, ask: Ask, facts: Mapping[str, Any], *, whole: bool = False) -> list[Row]:
@@ -144,20 +152,23 @@ def label(presence: str) -> int:
     return int(presence == data.PRESENT)
 
 
-def map_pictures(
-    answer: Cell, images: Explained, columns: Mapping[str, Value]
-) -> tuple[dict[str, Tensor], list[dict[str, Any]]]:
-    """The first map of each presence, its largest value 1, so that half precision can hold it, and what it shows."""
-    tensors: dict[str, Tensor] = {}
+def first_maps(answer: Cell, images: Explained) -> dict[str, Tensor]:
+    """The first map of each presence, its largest value 1, so that half precision can hold it."""
     if "maps" not in answer.tensors:
-        return {}, []
-    maps = answer.tensors["maps"].split([len(rows) for rows in images.groups.values()])
-    for presence, own in zip(images.groups, maps, strict=True):
-        if len(own):
-            flat = own[0].abs().sum(0)
+        return {}
+    tensors = {}
+    first = 0
+    for presence, rows in images.groups.items():
+        if len(rows):
+            flat = answer.tensors["maps"][first].abs().sum(0)
             tensors[presence] = (flat / flat.amax().clamp(min=1e-30)).half()
-    pictures = [{**columns, "tensor": name, "kind": "example", "label": label(name)} for name in tensors]
-    return tensors, pictures
+        first += len(rows)
+    return tensors
+
+
+def map_pictures(presences: Iterable[str], columns: Mapping[str, Value]) -> list[dict[str, Any]]:
+    """What `first_maps` are of, for the page."""
+    return [{**columns, "tensor": name, "kind": "example", "label": label(name)} for name in presences]
 
 
 def participants(images: Explained, columns: Mapping[str, Value]) -> list[dict[str, Any]]:

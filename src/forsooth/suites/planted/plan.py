@@ -112,16 +112,20 @@ def places(settings: Settings, choice: Choice) -> list[Place]:
 
 def followup_places(manipulations: Sequence[str], settings: Settings, choice: Choice) -> dict[str, list[Place]]:
     """experiment -> its trainings, for those that vary more than the region."""
-    levels = names.kept([str(level) for level in settings.levels], choice.only, "visibility")
-    r_values = names.kept([f"{r:g}" for r in settings.r_values], choice.only, "r")
-    groups = range(settings.groups)
-    seen = itertools.product(manipulations, groups, levels)
-    kept = itertools.product(manipulations, settings.kinds, range(settings.pairs), r_values)
+    levels = admitted(settings.levels, choice, "visibility")
+    r_values = admitted(settings.r_values, choice, "r")
+    regions = list(itertools.product(manipulations, range(settings.groups)))
+    pairs = itertools.product(manipulations, settings.kinds, range(settings.pairs), r_values)
     return {
-        "5.3": [Place(("5.3",), name, number, level=int(level)) for name, number, level in seen],
-        "5.4": [Place(("5.4",), name, number, r=float(r), kind=kind) for name, kind, number, r in kept],
-        "border": [Place(("border",), name, number) for name, number in itertools.product(manipulations, groups)],
+        "5.3": [Place(("5.3",), *region, level=int(level)) for region, level in itertools.product(regions, levels)],
+        "5.4": [Place(("5.4",), name, number, r=r, kind=kind) for name, kind, number, r in pairs],
+        "border": [Place(("border",), *region) for region in regions],
     }
+
+
+def admitted(values: Sequence[float], choice: Choice, factor: str) -> list[float]:
+    """Those numbers that were not left out."""
+    return [float(value) for value in names.kept([f"{value:g}" for value in values], choice.only, factor)]
 
 
 def panel_of(place: Place, images: Images, pairs: Pairs, settings: Settings, choice: Choice) -> Panel:

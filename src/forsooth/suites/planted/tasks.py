@@ -6,7 +6,6 @@ No picture is stored: a task makes its data again from their spec, and scores it
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -26,6 +25,7 @@ from forsooth.suites.planted.explanations import (
     Ask,
     Explained,
     explained_images,
+    first_maps,
     label,
     map_pictures,
     no_rows,
@@ -36,6 +36,7 @@ from forsooth.suites.planted.explanations import (
 
 NOT_EXPLAINED = "the network is below its gate: not explained"
 Columns = dict[str, Value]
+States = list[tuple[int, Mapping[str, Tensor]]]  # epoch, weights
 
 
 @dataclass(frozen=True)
@@ -85,36 +86,45 @@ def train(
 ) -> Cell:
     """One training. The cell holds the weights and, if `keep`, those of the checkpoints on the way."""
     planted = data.dataset(spec)
-    mean = networks.column(networks.IMAGENET_MEAN)
-    spread = networks.column(networks.IMAGENET_SPREAD)
-    normalised = replace(planted, x=(planted.x - mean) / spread)
-    trained = fit(lambda: untrained(net, planted), normalised, recipe, seed=seed, device=device)
+    trained = fit(lambda: untrained(net, planted), normalised(planted), recipe, seed=seed, device=device)
     row = training_row(planted, trained.test_accuracy, gate, template(planted, columns).having(model=net))
-    tensors: dict[str, Tensor] = {}
-    states = []
-    for k, (epoch, weights) in enumerate(kept_states(trained, checkpoints=keep)):
-        tensors |= {f"{k}.{name}": value for name, value in weights.items()}
-        network = networks.loaded(untrained(net, planted), weights, device=device)
-        states.append({"epoch": epoch, "accuracy": accuracy_of(explained_model(network), planted, device=device)})
+    states = kept_states(trained, checkpoints=keep)
+    tensors = {f"{k}.{name}": value for k, (_, own) in enumerate(states) for name, value in own.items()}
     facts = {
         "passed": row.status == "ok",
         "net": net,
-        "states": states,
+        "states": state_facts(net, planted, states, device=device),
         "attempts": list(trained.attempts),
         "said": data.notes(spec.images),
     }
     return Cell(rows=(row,), tensors=tensors, facts=facts)
 
 
-def kept_states(trained: Trained, *, checkpoints: bool) -> list[tuple[int, Mapping[str, Tensor]]]:
+def kept_states(trained: Trained, *, checkpoints: bool) -> States:
     """Epochs and weights: the final ones, and before them those of checkpoints that differ, if they are wanted."""
     final = trained.module.state_dict()
-    kept: list[tuple[int, Mapping[str, Tensor]]] = []
+    kept: States = []
     for checkpoint in trained.checkpoints:
         same = all(torch.equal(checkpoint.state[name], value) for name, value in final.items())
         if checkpoints and not same:
             kept.append((checkpoint.epoch, checkpoint.state))
     return [*kept, (trained.epochs, final)]
+
+
+def state_facts(net: str, planted: Dataset, states: States, *, device: str) -> list[dict[str, float]]:
+    """Epoch and test accuracy of every state."""
+    facts = []
+    for epoch, weights in states:
+        network = networks.loaded(untrained(net, planted), weights, device=device)
+        facts.append({"epoch": epoch, "accuracy": accuracy_of(explained_model(network), planted, device=device)})
+    return facts
+
+
+def normalised(planted: Dataset) -> Dataset:
+    """The images as the network sees them."""
+    mean = networks.column(networks.IMAGENET_MEAN)
+    spread = networks.column(networks.IMAGENET_SPREAD)
+    return replace(planted, x=(planted.x - mean) / spread)
 
 
 def template(planted: Dataset, columns: Mapping[str, Value]) -> Row:
@@ -158,18 +168,15 @@ def explain(*trained: Cell, spec: DataSpec, index: int, ask: Ask, columns: Colum
         return Cell(rows=tuple(no_rows(shared, images, ask, refusal, whole=True)))
     rows: list[Row] = []
     failed = False
+    tensors: dict[str, Tensor] = {}
     for state in states_of(trained, index, ask):
         answer = explaining.attribute(ask.method, question_on(state, images, ask))
-        failed = failed or bool(answer.facts.get("failed"))
+        failed = failed or answer.facts.get("failed", False)
         rows += rows_of(answer, shared.having(epoch=state.epoch, accuracy=state.accuracy), images, ask)
-    facts: dict[str, Any] = {"drawn": participants(images, columns)}
-    if failed:
-        facts["failed"] = True
-    if not ask.show:
-        return Cell(rows=tuple(rows), facts=facts)
-    tensors, pictures = map_pictures(answer, images, {**columns, "method": ask.method})
-    if pictures:
-        facts["pictures"] = pictures
+        if ask.show:
+            tensors = first_maps(answer, images)
+    pictures = map_pictures(tensors, {**columns, "method": ask.method})
+    facts = {"drawn": participants(images, columns), "failed": failed, "pictures": pictures}
     return Cell(rows=tuple(rows), tensors=tensors, facts=facts)
 
 
