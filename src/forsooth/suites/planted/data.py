@@ -172,7 +172,6 @@ def of_pair(images: Dataset, pair: tuple[str, str] | None) -> Dataset:
         x=images.x[keep],
         y=(images.y[keep] == second).long(),
         splits={name: place[rows[keep[rows]]] for name, rows in images.splits.items()},
-        facts={**images.facts, "pair": pair},
         strata=images.y[keep],
     )
 

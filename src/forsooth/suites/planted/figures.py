@@ -1,5 +1,6 @@
 """Figures of the planted suite: Attr% against whatever an experiment varies, and accuracies against p*."""
 
+import itertools
 from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -18,6 +19,7 @@ from forsooth.suites.planted.means import model_means
 
 PRESENCE = {"with": (BLUE, "o"), "without": (ORANGE, "x")}
 COLUMNS = ("experiment", "presence", "er", "level", "r", "accuracy", "epoch", "kind", "p_star", "manipulation")
+P_STAR = "p*: without the artefact at most"
 STYLES = {"distinct": "--"}  # kind of classes -> line
 
 
@@ -110,17 +112,22 @@ def grid(results: Results, points: pd.DataFrame, curve: Curve) -> Figure:
     kinds = [name for name in levels(results, "manipulation") if name in set(points["manipulation"])]
     figure = sheet(max(5.2, 2.1 + 1.65 * len(kinds)), 1.0 + 1.05 * len(methods))
     axes = figure.subplots(len(methods), len(kinds), squeeze=False, sharex=True, sharey=True)
-    for row, method in zip(axes, methods, strict=True):
-        row[0].set_ylabel(method, rotation=0, ha="right", va="center", fontsize=7.5)
-        for axis, kind in zip(row, kinds, strict=True):
-            draw_panel(axis, points[points["method"].eq(method) & points["manipulation"].eq(kind)], curve)
+    for axis, (method, kind) in zip(axes.flat, itertools.product(methods, kinds), strict=True):
+        draw_panel(axis, points[points["method"].eq(method) & points["manipulation"].eq(kind)], curve)
+    for axis, method in zip(axes[:, 0], methods, strict=True):
+        axis.set_ylabel(method, rotation=0, ha="right", va="center", fontsize=7.5)
     for top, bottom, kind in zip(axes[0], axes[-1], kinds, strict=True):
         top.set_title(kind, fontsize=8.5)
         bottom.set_xlabel(curve.label)
     set_limits(axes[0, 0], points, curve)
-    figure.legend(handles=handles(curve), loc="lower center", ncols=4, frameon=False)
-    figure.tight_layout(rect=(0, 0.3 / figure.get_figheight(), 1, 1), h_pad=0.4, w_pad=0.4)
+    finish(figure, room=0.3, handles=handles(curve), ncols=4)
     return figure
+
+
+def finish(figure: Figure, *, room: float, **legend: Any) -> None:
+    """A legend below all axes, in a strip of so many inches."""
+    figure.legend(loc="lower center", frameon=False, **legend)
+    figure.tight_layout(rect=(0, room / figure.get_figheight(), 1, 1), h_pad=0.4, w_pad=0.4)
 
 
 def set_limits(axis: Axes, points: pd.DataFrame, curve: Curve) -> None:
@@ -204,23 +211,25 @@ def planted_gate(results: Results, tables: Tables) -> tuple[Drawing, ...]:
 
 def gate_figure(rows: pd.DataFrame) -> Figure:
     """A line for each kind of training, a dot for each training."""
-    names = pd.Series([line_name(row) for row in rows.to_dict("records")], index=rows.index)
-    lines = list(names.unique())
-    place = names.map(lines.index)
+    names = [line_name(row) for row in rows.to_dict("records")]
+    lines = list(dict.fromkeys(names))
     figure = sheet(8, 1.1 + 0.215 * len(lines))
     axis = figure.subplots()
-    axis.scatter(100 * rows["p_star"], place, marker="|", s=90, color=INK, label="p*: without the artefact at most")
-    counts = rows["status"].eq("ok")
-    for words, colour, which in (("does not count", "#ffffff", ~counts), ("counts", BLUE, counts)):
-        x = 100 * rows["value"][which]
-        axis.scatter(x, place[which], s=26, color=colour, edgecolor=BLUE, label=words, zorder=3)
+    draw_trainings(axis, rows.assign(line=[lines.index(name) for name in names]))
     axis.set_yticks(range(len(lines)), lines)
     axis.set_ylim(len(lines) - 0.4, -0.6)
     axis.set_xlabel("test accuracy, %")
     axis.grid(axis="x")
-    figure.legend(loc="lower center", ncols=3, frameon=False)
-    figure.tight_layout(rect=(0, 0.35 / figure.get_figheight(), 1, 1))
+    finish(figure, room=0.35, ncols=3)
     return figure
+
+
+def draw_trainings(axis: Axes, rows: pd.DataFrame) -> None:
+    """Accuracy and p* of every training on its line; hollow where it does not count."""
+    axis.scatter(100 * rows["p_star"], rows["line"], marker="|", s=90, color=INK, label=P_STAR)
+    passed = rows["status"].eq("ok")
+    for label, colour, own in (("does not count", "#ffffff", rows[~passed]), ("counts", BLUE, rows[passed])):
+        axis.scatter(100 * own["value"], own["line"], s=26, color=colour, edgecolor=BLUE, label=label, zorder=3)
 
 
 def line_name(row: Mapping[Hashable, Any]) -> str:

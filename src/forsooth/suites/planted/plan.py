@@ -63,16 +63,22 @@ class Panel:
 def plan(settings: Settings, choice: Choice) -> Plan:
     """Train every network, then explain what counts, method by method."""
     check(settings)
-    nets = [names.find(net, MODELS, argument="models") for net in names.kept(settings.models, choice.only, "model")]
+    nets = chosen_nets(settings, choice)
     tasks: list[Task] = []
     for panel in panels(settings, choice):
-        trained = [training_task(panel, net.name, settings, choice) for net in nets]
+        trained = [training_task(panel, net, settings, choice) for net in nets]
         tasks += trained
         for experiment in panel.place.experiments:
             if shown(panel, experiment):
                 tasks.append(make_task(show, {"spec": panel.spec, "columns": panel.columns}, name="example"))
             tasks += explaining_tasks(panel, experiment, trained, settings, choice)
     return Plan(tasks=tuple({task.key: task for task in tasks}.values()), facts=facts(settings))
+
+
+def chosen_nets(settings: Settings, choice: Choice) -> list[str]:
+    """The networks that were not left out."""
+    nets = names.kept(settings.models, choice.only, "model")
+    return [names.find(net, MODELS, argument="models").name for net in nets]
 
 
 def panels(settings: Settings, choice: Choice) -> list[Panel]:
@@ -101,26 +107,23 @@ def places(settings: Settings, choice: Choice) -> list[Place]:
     found = []
     for name, number in itertools.product(manipulations, range(settings.trainings)):
         own = tuple(e for e, count in explained.items() if e in experiments and number < count)
-        if own:
-            found.append(Place(own, name, number))
+        found.append(Place(own, name, number))
     followup = [name for name in settings.manipulations_followup if name in manipulations]
-    for experiment, own_places in followup_places(followup, settings, choice).items():
-        if experiment in experiments:
-            found += own_places
-    return found
+    found += followup_places(followup, settings, choice)
+    return [place for place in found if not set(experiments).isdisjoint(place.experiments)]
 
 
-def followup_places(manipulations: Sequence[str], settings: Settings, choice: Choice) -> dict[str, list[Place]]:
-    """experiment -> its trainings, for those that vary more than the region."""
+def followup_places(manipulations: Sequence[str], settings: Settings, choice: Choice) -> list[Place]:
+    """Trainings of the experiments that vary more than the region."""
     levels = admitted(settings.levels, choice, "visibility")
     r_values = admitted(settings.r_values, choice, "r")
     regions = list(itertools.product(manipulations, range(settings.groups)))
     pairs = itertools.product(manipulations, settings.kinds, range(settings.pairs), r_values)
-    return {
-        "5.3": [Place(("5.3",), *region, level=int(level)) for region, level in itertools.product(regions, levels)],
-        "5.4": [Place(("5.4",), name, number, r=r, kind=kind) for name, kind, number, r in pairs],
-        "border": [Place(("border",), *region) for region in regions],
-    }
+    return [
+        *(Place(("5.3",), *region, level=int(level)) for region, level in itertools.product(regions, levels)),
+        *(Place(("5.4",), name, number, r=r, kind=kind) for name, kind, number, r in pairs),
+        *(Place(("border",), *region) for region in regions),
+    ]
 
 
 def admitted(values: Sequence[float], choice: Choice, factor: str) -> list[float]:

@@ -80,11 +80,11 @@ def table_of(models: pd.DataFrame, experiment: str) -> pd.DataFrame:
 
 def line_of(models: pd.DataFrame, experiment: str) -> dict[str, float]:
     """The numbers of one line of the table."""
-    by_model = models.groupby(TRAINED, sort=False)[["value", "er", "failed", "defined"]].mean()  # of its checkpoints
+    models = models.rename(columns={"defined": "attr_defined"})
+    by_model = models.groupby(TRAINED, sort=False)[["value", "er", "failed", "attr_defined"]].mean()  # of checkpoints
     attr = mean_interval(by_model["value"])
-    beside = by_model[["er", "failed", "defined"]].mean()
     line = {"attr": attr.mean, "low": attr.low, "high": attr.high, "models": attr.n}
-    line |= {"er": beside["er"], "failed": beside["failed"], "attr_defined": beside["defined"]}
+    line |= by_model[["er", "failed", "attr_defined"]].mean().to_dict()
     if experiment in VARIED:
         slope = mean_interval(slopes(models, VARIED[experiment]))
         line |= {"slope": slope.mean, "slope_low": slope.low, "slope_high": slope.high}
@@ -130,15 +130,14 @@ def claims_of_shap(models: pd.DataFrame, by_method: pd.DataFrame) -> list[str]:
     if shap.empty or len(by_method.columns) < 2:
         return []
     name = shap["method"].min()  # where several settings of it were asked for, one of them
+    own = by_method[name]
     others = by_method.drop(columns=name)
     second = others.mean().idxmax()
-    lead = mean_interval(by_method[name] - by_method[second])
     paper = published(5.1)
-    size = shap[shap["method"].eq(name)]["er"].mean()
-    more = f"at {paper['er']:.0%} of the image; ours at {size:.0%}"
+    more = f"at {paper['er']:.0%} of the image; ours at {shap['er'].mean():.0%}"
     return [
-        above(f"SHAP is the best on average (ours: its lead over {second})", lead),
-        around("Attr% of SHAP on average", mean_interval(by_method[name]), paper["attr_shap"], more),
+        above(f"SHAP is the best on average (ours: its lead over {second})", mean_interval(own - others[second])),
+        around("Attr% of SHAP on average", mean_interval(own), paper["attr_shap"], more),
     ]
 
 
