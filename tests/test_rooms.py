@@ -29,7 +29,7 @@ MAY_IMPORT = {
     "store": {"records"},
     "engine": {"records", "store", "plain"},
     "plugins": {"records", "names"},
-    "settings": {"records", "names"},
+    "settings": {"records", "names", "wording"},
     "report": {"records", "names", "wording", "store", "papers", "counted", "stats", "scores"},
     "suites": FLOOR | ROOMS | {"engine", "store", "plain", "plugins", "settings", "counted", "stats", "report"},
     "user": FLOOR
@@ -55,7 +55,7 @@ MAY_IMPORT = {
         "suites",
         "attributions",
     },
-    "cli": FLOOR | ROOMS | {"api", "cli_user", "terminal", "report", "progress", "suites", "store", "runs"},
+    "cli": FLOOR | ROOMS | {"api", "cli_user", "terminal", "report", "progress", "suites", "store", "runs", "settings"},
 }
 
 

@@ -38,7 +38,8 @@ class Words:
 TETROMINO = {"n": 3000, "alpha": 0.3, "samples": 40, "sweep": (), "trainings": 1, "metrics": ("ima",)}
 PLANTED = {
     **{"per_class": 300, "side": 32, "strength": 6, "trainings": 1, "samples": 8, "gate": 0.0, "metrics": ("attr",)},
-    **{"manipulations": ("watermark",), "deeper": (), "levels": (), "rs": (), "restarts": 0, "epochs": 3},
+    **{"manipulations": ("watermark",), "manipulations_followup": (), "levels": (), "r_values": ()},
+    **{"restarts": 0, "epochs": 3},
 }
 TABLE = {"datasets": ("suppressor",), "models": ("linear",), "samples": 10, "players": ("input",), "trainings": 1}
 BAM = {

@@ -299,6 +299,7 @@ class Suite:
     exhibits       names of the figures its page shows
     figures        () -> name -> function that draws; called when a page is written, since matplotlib is slow to import
     reproductions  published tables and figures that can be made again
+    renamed        settings that had another name before: old -> new
     """
 
     name: str
@@ -312,6 +313,7 @@ class Suite:
     cite: str
     figures: Callable[[], Mapping[str, Callable[..., Any]]] = dict
     reproductions: tuple[Reproduction, ...] = ()
+    renamed: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -89,15 +89,15 @@ def board_pvalues(panels: Sequence[Panel], *, rival: Bools) -> Floats:
     A pair is compared in the panels in which both took part.
     """
     part = np.isfinite(values_of(panels))
-    found = np.full((len(rival), len(rival)), np.nan)
+    table = np.full((len(rival), len(rival)), np.nan)
     for pattern, pool, mine in _pools(part, rival):
         if len(pool) < 2:
             continue
         here = pairs([panel.take(pool) for panel in _those(panels, pattern)])
         rows, columns = np.nonzero(mine[:, None] & _others(len(pool)))
-        found[pool[rows], pool[columns]] = here[rows, columns]
-        found[pool[columns], pool[rows]] = here[rows, columns]
-    return found
+        table[pool[rows], pool[columns]] = here[rows, columns]
+        table[pool[columns], pool[rows]] = here[rows, columns]
+    return table
 
 
 def _others(methods: int) -> Bools:
@@ -137,11 +137,11 @@ def board_ranks(value: Floats, differ: Bools, *, sign: int, rival: Bools) -> Flo
     value   (panels, methods), nan where a method took no part
     differ  (methods, methods) pairs that differ
     """
-    found = np.full((3, value.shape[1]), np.nan)
+    places = np.full((3, value.shape[1]), np.nan)
     for pattern, pool, mine in _pools(np.isfinite(value), rival):
         good = sign * value[pattern][:, pool].mean(axis=0)
-        found[:, pool[mine]] = ranks(good, differ[np.ix_(pool, pool)])[:, mine]
-    return found
+        places[:, pool[mine]] = ranks(good, differ[np.ix_(pool, pool)])[:, mine]
+    return places
 
 
 def tie_groups(good: Floats, differ: Bools, *, ranked: Bools) -> list[str]:
@@ -223,8 +223,8 @@ def compared_means(
         rivals = np.ones(methods, dtype=bool)
     spread = spread_of_means(scale * values, scale * parts)
     compared = rivals[:, None] & rivals & _others(methods)
-    found = np.where(compared, pvalues(scale * values.mean(1), spread), np.nan)
-    return half_widths(spread)[:-1, -1] / scale, differing(found, level=LEVEL)
+    pvalue = np.where(compared, pvalues(scale * values.mean(1), spread), np.nan)
+    return half_widths(spread)[:-1, -1] / scale, differing(pvalue, level=LEVEL)
 
 
 def better_means(values: Floats) -> tuple[Floats, Floats, Floats]:

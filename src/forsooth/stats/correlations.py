@@ -67,8 +67,8 @@ def spearman(one: ArrayLike, two: ArrayLike) -> Correlation:
     count = len(first)
     if count < FEWEST_FOR_ORDER or min(np.ptp(first), np.ptp(second)) == 0:
         return Correlation(np.nan, np.nan, count)
-    found = stats.spearmanr(first, second)
-    return Correlation(float(found.statistic), float(found.pvalue), count)
+    result = stats.spearmanr(first, second)
+    return Correlation(float(result.statistic), float(result.pvalue), count)
 
 
 def slope(x: ArrayLike, y: ArrayLike) -> float:

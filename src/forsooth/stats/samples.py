@@ -131,11 +131,11 @@ def _df_of_few(raw: Floats, kurtosis: Floats, count: int) -> Floats:
     """The same of few samples, whose kurtosis is mostly chance.
 
     Where all are signs and no more, as for one training or for trainings that agree on every sample, it is the least
-    that so many samples can have, n / (n - 1) of an odd number: then the law is known. Else it counts as that of a
-    normal law at least, and the slope h, which comes from the same few samples, takes one more degree: n - 2 at most.
+    that so many samples can have (one of an odd number is the median, with sign 0): then the law is known. Else it
+    counts as that of a normal law at least, and the slope h, from the same few samples, takes one more degree: n - 2.
     """
     normal = _df(np.maximum(kurtosis, NORMAL_KURTOSIS), count) * (count - 2) / (count - 1)
-    signs = raw <= count / (count - 1) + 1e-6  # rounding
+    signs = raw <= count / (count - count % 2) + 1e-6  # rounding
     return np.where(signs, _df(kurtosis, count), normal)
 
 

@@ -107,9 +107,9 @@ def pvalues(value: Floats, spread: Spread) -> Floats:
     size = np.abs(value[:, None] - value)
     variance = spread.variance[:-1, :-1]
     df = spread.df(EXCEEDED_IN_CLAIMS)[:-1, :-1]
-    found = np.maximum(_two_sided(size, np.sqrt(variance), df), least(spread.count))
+    pvalue = np.maximum(_two_sided(size, np.sqrt(variance), df), least(spread.count))
     unclaimed = (size <= TOLERANCE) | (spread.common_df < FEWEST)[:-1, :-1]
-    return np.where(np.isfinite(variance), np.where(unclaimed, 1.0, found), np.nan)
+    return np.where(np.isfinite(variance), np.where(unclaimed, 1.0, pvalue), np.nan)
 
 
 def _two_sided(size: Floats, error: Floats, df: Floats) -> Floats:

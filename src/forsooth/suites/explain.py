@@ -69,7 +69,7 @@ def refusal(error: BaseException) -> dict[str, Any]:
     """What a cell notes of a method that gave no maps: it is a row, and tried again by the next run."""
     if isinstance(error, WrongShape):
         return {"failed": True, "status": "wrong shape", "message": str(error)}
-    return {"failed": True, "status": "error", "message": plugins.told(error)}
+    return {"failed": True, "status": "error", "message": plugins.describe_error(error)}
 
 
 def misshapen(maps: Any, x: Tensor) -> str:
@@ -106,7 +106,7 @@ def maps_of(method: Method, question: Question, *, stream: str | None = None) ->
 
     size = max(1, VALUES_AT_ONCE // max(1, question.x[:1].numel()))
     # A user's method or null sees all images at once, since it may fit on them or draw for all of them in turn.
-    if question.whole or method.null or ":" in method.name or "fit" in method.needs:
+    if question.whole or method.null or plugins.is_users(method) or "fit" in method.needs:
         size = max(1, len(question.x))
     maps = chunks.over(ask, question.x, question.target, torch.arange(len(question.x)), size=size)
     if not isinstance(maps, Tensor) or maps.shape != question.x.shape:

@@ -23,7 +23,8 @@ from forsooth.seeds import generator
 from forsooth.suites import choose
 from forsooth.suites.bam import data as worlds
 from forsooth.suites.bias import data as sources
-from forsooth.suites.planted.tasks import MEAN, SPREAD
+from forsooth.suites.networks import IMAGENET_MEAN as MEAN
+from forsooth.suites.networks import IMAGENET_SPREAD as SPREAD
 
 AT_ONCE = 256  # images in one forward
 ENDS = (".safetensors", ".npz")
