@@ -35,7 +35,7 @@ MAY_IMPORT = {
     "user": FLOOR
     | {
         *("games", "attributions", "scores", "counted", "stats", "suites", "report"),
-        *("engine", "store", "plain", "plugins", "progress", "runs"),
+        *("engine", "store", "plain", "plugins", "adapters", "arguments", "progress", "runs"),
     },
     "arguments": FLOOR | {"plugins", "store", "attributions"},
     "terminal": {"progress"},

@@ -92,9 +92,8 @@ def test_one_input_has_no_interval_and_nothing_is_clear(permutations):
 
 def test_where_all_inputs_agree_the_interval_is_the_sampling_error_alone():
     """Student's with as many degrees of freedom as groups of permutations less one."""
-    from scipy import stats
-
     from forsooth.user.answer import judged_pairs
+    from scipy import stats
 
     parts = np.array([[0.01, -0.02, 0.01]])
     half, _ = judged_pairs(np.full((1, 8), 0.3), parts, rivals=np.ones(1, dtype=bool), scale=3.0)

@@ -9,6 +9,7 @@ import own_models
 import pandas as pd
 import pytest
 import torch
+from forsooth.user.independence_words import Wanted
 from torch import nn
 
 import forsooth
@@ -16,7 +17,6 @@ from forsooth.progress import Silent
 from forsooth.records import UsageError
 from forsooth.user import independence as door
 from forsooth.user import patching
-from forsooth.user.independence_words import Wanted
 
 IMAGES = np.random.default_rng(0).random((7, 1, 6, 6), dtype=np.float32)
 WORDS = {"methods": ("gradient", "smooth_grad", "own_models:asked_of_image"), "patch": "size:2", "bounds": (0, 1)}

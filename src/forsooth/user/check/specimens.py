@@ -8,7 +8,9 @@ from torch import Tensor, nn
 
 from forsooth import seeds
 
-ROWS, CLASSES = 3, 3
+ROWS = 3
+CLASSES = 3
+SIZES = {"x": ROWS, "background": 5, "fit": 40}
 
 
 class Block(nn.Module):
@@ -16,9 +18,12 @@ class Block(nn.Module):
 
     def __init__(self, channels: int) -> None:
         super().__init__()
-        self.conv1, self.conv2 = (nn.Conv2d(channels, channels, 3, padding=1, bias=False) for _ in range(2))
-        self.bn1, self.bn2 = nn.BatchNorm2d(channels), nn.BatchNorm2d(channels)
-        self.relu1, self.relu2 = nn.ReLU(), nn.ReLU()
+        self.conv1 = nn.Conv2d(channels, channels, 3, padding=1, bias=False)
+        self.conv2 = nn.Conv2d(channels, channels, 3, padding=1, bias=False)
+        self.bn1 = nn.BatchNorm2d(channels)
+        self.bn2 = nn.BatchNorm2d(channels)
+        self.relu1 = nn.ReLU()
+        self.relu2 = nn.ReLU()
 
     def forward(self, x: Tensor) -> Tensor:
         inner = self.relu1(self.bn1(self.conv1(x)))
@@ -30,7 +35,9 @@ class Weighing(nn.Module):
 
     def __init__(self, dims: int) -> None:
         super().__init__()
-        self.key, self.value, self.relu = nn.Linear(dims, 1), nn.Linear(dims, 6), nn.ReLU()
+        self.key = nn.Linear(dims, 1)
+        self.value = nn.Linear(dims, 6)
+        self.relu = nn.ReLU()
         self.head = nn.Linear(6, CLASSES)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -63,37 +70,61 @@ class Specimen:
 
 def specimens(seed: int, device: str) -> tuple[Specimen, ...]:
     """One network for each kind of input. No ReLU is used twice or in place, which trips many hooks."""
-    plain = (nn.Conv2d(1, 4, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(4, 6, 3, padding=1), nn.ReLU())
+    return (
+        specimen("image 1×8×8", plain_network(), (1, 8, 8), "3", seed=seed, device=device),
+        specimen("image 3×16×16", residual_network(), (3, 16, 16), "3", seed=seed, device=device),
+        specimen("table of 6", table_network(), (6,), None, seed=seed, device=device),
+        specimen("words 5×4", Weighing(4), (5, 4), None, seed=seed, device=device),
+    )
+
+
+def plain_network() -> nn.Module:
+    """(n, 1, 8, 8) -> (n, classes)"""
+    first = (nn.Conv2d(1, 4, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2))
+    second = (nn.Conv2d(4, 6, 3, padding=1), nn.ReLU(), nn.Flatten())
+    return nn.Sequential(*first, *second, nn.Linear(6 * 4 * 4, CLASSES))
+
+
+def residual_network() -> nn.Module:
+    """(n, 3, h, w) -> (n, classes)"""
     begin = (nn.Conv2d(3, 6, 3, stride=2, padding=1, bias=False), nn.BatchNorm2d(6), nn.ReLU(), Block(6))
     end = (nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Dropout(0.5), nn.Linear(6, CLASSES))
-    table = (nn.Linear(6, 8), nn.ReLU(), nn.Dropout(0.5), nn.Linear(8, CLASSES))
-    kinds = (
-        ("image 1×8×8", nn.Sequential(*plain, nn.Flatten(), nn.Linear(6 * 4 * 4, CLASSES)), (1, 8, 8), "3"),
-        ("image 3×16×16", nn.Sequential(*begin, *end), (3, 16, 16), "3"),
-        ("table of 6", nn.Sequential(*table), (6,), None),
-        ("words 5×4", Weighing(4), (5, 4), None),
+    return nn.Sequential(*begin, *end)
+
+
+def table_network() -> nn.Module:
+    """(n, 6) -> (n, classes)"""
+    return nn.Sequential(nn.Linear(6, 8), nn.ReLU(), nn.Dropout(0.5), nn.Linear(8, CLASSES))
+
+
+def specimen(
+    name: str, model: nn.Module, shape: tuple[int, ...], layer: str | None, *, seed: int, device: str
+) -> Specimen:
+    """The network with drawn weights, and drawn inputs for it: uniform in [0, 1] for images, else normal."""
+    draw = torch.rand if len(shape) == 3 else torch.randn
+    inputs = {
+        part: draw((n, *shape), generator=seeds.generator(seed, name, part)).to(device) for part, n in SIZES.items()
+    }
+    return Specimen(
+        name=name,
+        model=drawn(model, seeds.generator(seed, name, "weights")).to(device),
+        target=torch.arange(ROWS, device=device) % CLASSES,
+        layer=layer,
+        samples=torch.arange(ROWS),
+        **inputs,
     )
-    made = []
-    for name, model, shape, layer in kinds:
-        draw = torch.rand if len(shape) == 3 else torch.randn
-        sizes = {"x": ROWS, "background": 5, "fit": 40}
-        x, background, fit = (
-            draw((n, *shape), generator=seeds.generator(seed, name, part)).to(device) for part, n in sizes.items()
-        )
-        target = torch.arange(ROWS, device=device) % CLASSES
-        ready = drawn(model, seeds.generator(seed, name, "weights")).to(device)
-        made.append(Specimen(name, ready, x, target, background, fit, layer, torch.arange(ROWS)))
-    return tuple(made)
 
 
 def drawn(model: nn.Module, generator: torch.Generator) -> nn.Module:
     """The model in eval mode, its weights and batch statistics drawn: as a trained one, it has none that is 0 or 1."""
     for part in model.modules():
         for name, value in (*part.named_parameters(recurse=False), *part.named_buffers(recurse=False)):
-            if value.is_floating_point():
-                new = torch.randn(value.shape, generator=generator) / max(1, value[0].numel()) ** 0.5
-                positive = name == "running_var" or (isinstance(part, nn.BatchNorm2d) and name == "weight")
-                value.data = new.abs() + 0.5 if positive else new
+            if not value.is_floating_point():
+                continue
+            new = torch.randn(value.shape, generator=generator) / max(1, value[0].numel()) ** 0.5
+            if name == "running_var" or (isinstance(part, nn.BatchNorm2d) and name == "weight"):
+                new = new.abs() + 0.5
+            value.data = new
     return model.eval()
 
 
