@@ -1,6 +1,6 @@
 import pandas as pd
 import pytest
-from suites.bam.small import METHODS, TINY
+from suites.bam.small import JUDGED, METHODS, TINY, Judged
 
 from forsooth import api
 from forsooth.engine import one_thread
@@ -22,3 +22,11 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> api.Run:
 @pytest.fixture(scope="session")
 def rows(run: api.Run) -> pd.DataFrame:
     return run.rows
+
+
+@pytest.fixture(scope="session")
+def judged(tmp_path_factory: pytest.TempPathFactory) -> Judged:
+    """Section 5 made again of two trainings, with its page."""
+    out = tmp_path_factory.mktemp("judged")
+    table, words = api.reproduce("bam/section-5", settings=JUDGED, out=out)
+    return Judged(out / "bam-section-5", table, words)

@@ -2,13 +2,15 @@
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from forsooth.engine import typed
 from forsooth.records import Cell, Choice, Outcome, Row, Task
+from forsooth.store import Store
 from forsooth.suites.bam import plan, settings
 from forsooth.suites.bam.data import DataSpec, data_spec
 from forsooth.suites.bam.specs import Panel
@@ -25,9 +27,28 @@ FEW: dict[str, Any] = {
     **{**TINY, "train": 1, "test": 1, "epochs": 1, "fine_train": 5, "fine_test": 4, "samples": 6, "scenes": 20},
     **{"cutouts": 10, "placings": ("as_built",), "random_sets": 2, "examples": 5, "samples_per_k": 4, "trials": 2},
 }
+JUDGED: dict[str, Any] = {
+    **{**TINY, "trainings": 2, "epochs": 4, "samples": 30, "level": 1.0, "random_sets": 2, "fine_train": 10},
+    "methods": ("gradient", "grad_cam", "guided_backprop", "smooth_grad", "constant"),
+}
 ANYONE = Choice()
 PANEL = Panel("residual_small", 0)
 SIDES = {"first": 0.5, "second": 0.5, "right_first": 1, "right_second": 1}
+
+
+class Judged(NamedTuple):
+    """A reproduction in its folder, with the table and the words that it prints."""
+
+    folder: Path
+    table: pd.DataFrame
+    words: str
+
+    def outcome(self) -> Outcome:
+        """What its run left, for other judgements."""
+        rows = pd.read_parquet(self.folder / "scores.parquet")
+        cells = Store(self.folder.parent / "store")
+        facts = {key: cells.meta(key)["facts"] for key in rows["cell"].unique()}
+        return Outcome(rows=rows, facts=facts, settings=changed(**JUDGED), choice=ANYONE)
 
 
 def changed(**changes: Any) -> settings.Settings:
