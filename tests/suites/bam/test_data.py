@@ -1,12 +1,15 @@
 """The sets of the BAM suite: which images, in which split, in which states."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 from suites.bam.small import changed, spec_of
 
 from forsooth.records import UsageError
-from forsooth.suites.bam import data
+from forsooth.suites.bam import data, settings
 from forsooth.suites.bam.plan import F_0, F_O, F_S
+from forsooth.suites.bam.saliency import BACKGROUND
 from forsooth.suites.bam.specs import NetSpec
 from forsooth.suites.bam.world import world
 
@@ -117,3 +120,22 @@ def test_classes_of_both_labels_are_counted():
     assert {line["label"] for line in lines} == {"scene", "object"} and {line["count"] for line in lines} == {2}
     assert all(line["role"] == "explained" and line["set"] == "X_os" for line in lines) and len(lines) == 20
     assert {line["class"] for line in lines if line["label"] == "object"} == set(world(spec.world).cutouts.classes)
+
+
+def even(labels: torch.Tensor) -> bool:
+    counts = torch.bincount(labels, minlength=10)
+    return int(counts.max() - counts.min()) <= 1
+
+
+@pytest.mark.parametrize("preset", settings.PRESETS)
+def test_presets_explain_all_classes_evenly(preset):
+    chosen = replace(settings.PRESETS[preset], side=8, scenes=40, cutouts=20, val=1, test=10)
+    chosen = replace(chosen, train=min(chosen.train, 8), fine_train=20, fine_val=1, fine_test=10)
+    spec = data.data_spec(chosen, None, 0)
+    for k, count in ((None, chosen.samples), (None, chosen.samples_robustness), (1.0, min(100, chosen.samples))):
+        seen = data.images(spec, k, count=count)
+        assert len(seen.rows) == count and even(seen.scene)
+        assert even(seen.kind) or k == 1.0  # there the object is the common feature everywhere
+    for net in (F_O, F_S, F_0):
+        behind, x = data.background(spec, net, count=BACKGROUND)
+        assert len(x) == BACKGROUND and even(behind.scene) and even(behind.kind)

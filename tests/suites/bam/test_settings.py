@@ -6,7 +6,7 @@ import re
 import pytest
 from suites.bam.small import changed
 
-from forsooth import papers
+from forsooth import api, papers
 from forsooth.attributions import METHODS as CATALOGUE
 from forsooth.records import UsageError
 from forsooth.suites.bam import settings
@@ -56,6 +56,11 @@ def test_commonalities_are_tenths():
 @pytest.mark.parametrize("preset", settings.PRESETS)
 def test_presets_pass_their_own_check(preset):
     settings.check(settings.PRESETS[preset])
+
+
+def test_a_former_name_is_answered_with_the_new_one(tmp_path):
+    with pytest.raises(UsageError, match="the setting 'few' is called 'samples_expensive' now"):
+        api.run("bam", settings={"few": 3}, out=tmp_path)
 
 
 def test_former_names_lead_to_settings_and_are_none_themselves():

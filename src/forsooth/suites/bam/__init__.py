@@ -25,4 +25,5 @@ SUITE = Suite(
     cite="yang2019benchmarking",
     figures=figures,
     reproductions=reproduce.REPRODUCTIONS,
+    renamed=settings.RENAMED,
 )
