@@ -110,7 +110,10 @@ def reproduce(
     if isinstance(record, Artefact):
         return _old_reproduce(record, work, choice, dict(settings or {}))
     suite = names.find(name.partition("/")[0], SUITES, argument="suite")
-    chosen = changed(record.settings, settings or {}, renamed=suite.renamed)
+    base = record.settings
+    if choice.data is not None and record.with_data is not None:
+        base = record.with_data
+    chosen = changed(base, settings or {}, renamed=suite.renamed)
     plan = record.plan(chosen, choice)
     run_folder(folder)
     command = _command(record.name, None, choice, settings or {})
