@@ -15,7 +15,7 @@ from forsooth.suites.bam import data
 from forsooth.suites.bam.data import DataSpec, Images, Sizes
 from forsooth.suites.bam.specs import ConceptAsk, NetSpec, Panel, Shown, fine_name
 from forsooth.suites.bam.tasks import explained_network, facts_of
-from forsooth.suites.bam.world import WorldSpec
+from forsooth.suites.bam.world import WorldSpec, world
 
 INSIDE = "1."  # the network behind the convolution that normalises
 
@@ -75,7 +75,7 @@ def concept_examples(spec: DataSpec, ask: ConceptAsk) -> list[Tensor]:
     """Images (k, 3, h, w) with the common feature, then random sets of scenes without, from the training split."""
     pastes = data.table(spec, 1.0)
     rows = pastes.splits["train"]
-    scene = data.world(spec.world).scenes.y[pastes.scene[rows]]
+    scene = world(spec.world).scenes.y[pastes.scene[rows]]
     shown: Shown = "os"
     examples = []
     for number in range(ask.random_sets + 1):
