@@ -8,12 +8,13 @@ import pytest
 import forsooth
 
 SOURCE = Path(forsooth.__file__).parent
-FLOOR = {"records", "seeds", "chunks", "names"}
+FLOOR = {"records", "seeds", "chunks", "names", "digests"}
 ROOMS = {"datasets", "models", "attributions", "scores", "games", "papers"}
 MAY_IMPORT = {
     "records": set(),
     "seeds": set(),
     "chunks": set(),
+    "digests": set(),
     "progress": set(),
     "counted": {"records"},
     "names": {"records"},

@@ -1,8 +1,6 @@
 """What the bias suite plays on: generated data always, CIFAR-10, Pascal VOC and tables where `--data` has them."""
 
 import dataclasses
-import functools
-import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,11 +12,10 @@ from forsooth.datasets import cifar, leaves, tables, tabular, voc
 from forsooth.datasets import settings as tetromino_settings
 from forsooth.datasets.suppressor import suppressor
 from forsooth.datasets.tetromino import tetromino
+from forsooth.digests import digest
 from forsooth.models import MODELS, recipes
 from forsooth.names import find, unknown
 from forsooth.records import Dataset, UsageError
-
-WHOLE = 2**28  # bytes up to which the files are hashed whole
 
 
 @dataclass(frozen=True)
@@ -82,23 +79,6 @@ def spec(name: str, path: str | None, *, seed: int, side: int) -> dict[str, Any]
     weights = {net: str(file) for net, file in found.items()}
     about = {"name": name, "path": path, "digest": digest(path) if path else None, "seed": seed, "weights": weights}
     return {**about, "side": side if name in ("leaves", "voc") else None}
-
-
-def digest(path: str) -> str:
-    """A hash of the files: of their bytes if they are few, else of names, sizes and times."""
-    place = Path(path)
-    files = sorted(file for file in place.rglob("*") if file.is_file()) if place.is_dir() else [place]
-    states = [file.stat() for file in files]
-    return _digest(tuple(files), tuple((state.st_size, state.st_mtime_ns) for state in states))
-
-
-@functools.lru_cache(maxsize=8)  # of files and their states, since a file may be replaced between two runs
-def _digest(files: tuple[Path, ...], states: tuple[tuple[int, int], ...]) -> str:
-    whole, total = sum(size for size, _ in states) <= WHOLE, hashlib.sha256()
-    for file, (size, time) in zip(files, states, strict=True):
-        content = hashlib.sha256(file.read_bytes()).hexdigest() if whole else f"{size} {time}"
-        total.update(f"{file.name}\x1f{content}\x1e".encode())
-    return total.hexdigest()[:32]
 
 
 def read(about: Mapping[str, Any]) -> Dataset:
