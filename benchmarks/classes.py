@@ -17,14 +17,15 @@ import torch
 from torch import Tensor
 
 from forsooth import api
-from forsooth.datasets import settings as tetromino_settings
+from forsooth.datasets import tetromino_settings
 from forsooth.datasets.tetromino import KINDS, PIECES, draw_kinds, labels, split_of
 from forsooth.records import Choice, Dataset
 from forsooth.report import read
 from forsooth.report.classes import classes
 from forsooth.suites import choose
-from forsooth.suites.xaitris import plan as xaitris
-from forsooth.suites.xaitris import tasks as tetrominoes
+from forsooth.suites.xaitris import data
+from forsooth.suites.xaitris.plan import chosen_data, sampling_seed
+from forsooth.suites.xaitris.settings import PRESETS
 
 METHODS = ("pattern_net", "pattern_attribution", "pfi", "deep_shap", "gradient_shap", "rectified_input", "laplace")
 SETTINGS = {"trainings": 2, "samples": 200, "sweep": ()}
@@ -64,24 +65,23 @@ def shown(folder: Path) -> str:
 def presets() -> None:
     """The kinds that are drawn, without making an image."""
     lines = []
-    for preset, settings in xaitris.SUITE.presets.items():
-        for panel in xaitris.chosen_panels(settings, Choice()):
-            asked = {**panel["setting"], "variant": tetromino_settings.Variant(**panel["setting"]["variant"])}
-            dataset = without_images(tetromino_settings.Recipe(**asked), seed=panel["seed"])
-            seed = xaitris.sampling_seed(Choice())
+    for preset, settings in PRESETS.items():
+        for spec in chosen_data(settings, Choice()):
+            dataset = without_images(tetromino_settings.resolve(spec.setting), seed=spec.seed)
+            seed = sampling_seed(Choice())
             test = dataset.splits["test"]
             rows = {"explained": choose.rows_of(dataset, test, settings.samples, seed=seed, role="explained")}
-            rows |= tetrominoes.references(dataset, seed=seed)
-            about = {"preset": preset, **{name: asked[name] for name in ("size", "scenario", "background")}}
+            rows |= data.references(dataset, seed=seed)
+            about = {"preset": preset, **data.panel(spec).factors}
             for role, chosen in rows.items():
-                lines += tetrominoes.counts(dataset, chosen, role=role, where=about)
+                lines += data.counts(dataset, chosen, role=role, where=about)
     table = pd.DataFrame(lines)
     where = ["preset", "size", "scenario", "background"]
     words = table["count"].astype(str) + " " + table["class"]
     print(words.groupby([*(table[name] for name in where), table["role"]], sort=False).agg(", ".join).unstack())
 
 
-def without_images(recipe: tetromino_settings.Recipe, *, seed: int) -> Dataset:
+def without_images(recipe: tetromino_settings.ResolvedSetting, *, seed: int) -> Dataset:
     """Labels, kinds and splits of a tetromino dataset."""
     kinds = draw_kinds(recipe, seed=seed)
     names = list(KINDS.get(recipe.scenario, PIECES))

@@ -10,19 +10,25 @@ import torch
 import way
 from torch import Tensor
 
+from forsooth.plain import remembered
 from forsooth.records import Cell, Dataset
 from forsooth.suites import choose, explain
 from forsooth.suites.bias import tasks as anchored
 from forsooth.suites.planted import data as plots
-from forsooth.suites.xaitris import tasks as tetrominoes
+from forsooth.suites.xaitris import data as tetrominoes
 
 MAKERS = {"xaitris": tetrominoes, "planted": plots, "bias": anchored}  # where the data of a walk are made
 
 
 def remake(patch: pytest.MonkeyPatch, name: str, change: Callable[[Dataset], Dataset]) -> None:
     """The data of a walk are changed right after they are made."""
-    make = MAKERS[name]._data.__wrapped__
-    patch.setattr(MAKERS[name], "_data", functools.lru_cache(maxsize=2)(lambda text: change(make(text))))
+    module = MAKERS[name]
+    if hasattr(module, "dataset"):
+        make = module.dataset.__wrapped__
+        patch.setattr(module, "dataset", remembered(2)(functools.wraps(make)(lambda spec: change(make(spec)))))
+    else:
+        make = module._data.__wrapped__
+        patch.setattr(module, "_data", functools.lru_cache(maxsize=2)(lambda text: change(make(text))))
 
 
 def one_class_only(patch: pytest.MonkeyPatch, name: str) -> None:

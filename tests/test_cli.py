@@ -75,12 +75,12 @@ def test_run_report_and_results(monkeypatch, capsys, tmp_path):
         (["run", "articles", "--methods", ":x"], "`methods` must be package.module:function, got ':x'"),
         (
             ["reproduce", "figure-5"],
-            "`artefact` must be a known name, got 'figure-5'; did you mean bias/figure-5 or articles/figure-5?",
+            "`name` must be a known name, got 'figure-5'; did you mean bias/figure-5 or articles/figure-5?",
         ),
         (["run", "xaitris", "--only", "LIN"], "`--only` must be key=value, got 'LIN'"),
         (["run", "xaitris", "--set", "alpha=2"], "`alpha` must lie in [0, 1], got 2.0"),
         (["list", "method"], "`what` must be a known name, got 'method'; did you mean methods"),
-        (["reproduce", "xaitris/table-b3"], "`artefact` must be a known name, got 'xaitris/table-b3'; did you mean"),
+        (["reproduce", "xaitris/table-b3"], "`name` must be a known name, got 'xaitris/table-b3'; did you mean"),
         (
             ["reproduce", "bias/table-8"],
             "`data` must name a folder with Pascal VOC 2012 to make Table 8 again, got None",
@@ -119,8 +119,8 @@ def test_reproduce_prints_ours_beside_theirs(monkeypatch, capsys, tmp_path):
     assert forsooth(monkeypatch, *words) == 0
     printed = capsys.readouterr().out
     assert "88.9" in printed and "of 1 accuracies come out within 3 points" in printed
-    assert f"The table: {tmp_path / 'xaitris-table-b2.csv'}" in printed
-    table = pd.read_csv(tmp_path / "xaitris-table-b2.csv")
+    assert f"The table: {tmp_path / 'xaitris-table-b2' / 'table.csv'}" in printed
+    table = pd.read_csv(tmp_path / "xaitris-table-b2" / "table.csv")
     assert list(table["accuracy"]) == [88.9]
     assert table["paper"].between(50, 100).all() and table["released"].between(50, 100).all()
 

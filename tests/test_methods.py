@@ -1,7 +1,7 @@
 """Every method of the catalogue is tried alike, given exactly what it declares."""
 
 import inspect
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import pytest
 import torch
@@ -21,6 +21,13 @@ MLP = nets.drawn(nn.Sequential(nn.Flatten(), *nets.mlp(64, 2)))
 IMAGES, TABLE = nets.inputs(4, 1, 8, 8), nets.inputs(4, 6)
 BY_NAME = {method.name: method for method in METHODS}
 ONLY_IMAGES = {"sobel", "sobel_released", "laplace", "lime_superpixels", "lime_quickshift_200"}
+ON_LAYERS = {"grad_cam", "guided_grad_cam"}
+OWN = {"attention": ("attention",), "rationale": ("rationale_relaxed", "rationale_reinforce")}
+SMOOTHED = {"smooth_grad", "smooth_grad_50", "smooth_grad_absolute", "smooth_grad_squared"}
+DERIVATIVES = {"gradient", "saliency", "guided_backprop", "deconvolution"} | SMOOTHED
+LIMES = {"lime", "lime_25", "lime_superpixels", "lime_quickshift_200"}
+HIDING = {"kernel_shap", "kernel_shap_25", "pfi", "shapley_sampling", "occlusion"} | LIMES
+EXPENSIVE = {"integrated_gradients_smooth", "integrated_gradients_smooth_squared"}
 EXACT_ON_LINEAR = (
     "gradient_x_input",
     "integrated_gradients",
@@ -135,7 +142,58 @@ def test_a_map_does_not_depend_on_its_neighbours(method: Method) -> None:
         torch.testing.assert_close(alone[0], ours[row], rtol=1e-7, atol=1e-9)
 
 
-@every([method for method in METHODS if "layer" not in method.needs and method.name not in ONLY_IMAGES])
+@every(CATALOGUE)
+def test_abilities_are_among_the_allowed(method: Method) -> None:
+    assert method.inputs and set(method.inputs) <= {"image", "table", "words"}
+    assert len(set(method.inputs)) == len(method.inputs)
+    assert method.cost in ("passes", "forwards", "expensive")
+    assert method.values in ("derivative", "contribution")
+    assert method.output in (None, "logits", "probabilities")
+    assert not method.blind or method.null
+    assert not method.hides or method.cost == "forwards"
+    assert not method.quadratic or "players" in inspect.signature(method.function).parameters
+    assert method.units is None or "layer" in method.needs
+    base = method.variant_of
+    assert not base or (BY_NAME[base].name != method.name and not BY_NAME[base].variant_of)
+
+
+def named(holds: Callable[[Method], bool]) -> set[str]:
+    return {method.name for method in CATALOGUE if holds(method)}
+
+
+def test_records_say_what_lists_of_names_said() -> None:
+    """The lists stood in suites and doors. Three variants of SmoothGrad and occlusion were missing in some of them."""
+    assert named(lambda method: method.values == "derivative") == DERIVATIVES
+    assert named(lambda method: method.hides) == HIDING
+    assert named(lambda method: method.cost == "forwards") == HIDING
+    assert named(lambda method: method.cost == "expensive") == EXPENSIVE
+    assert named(lambda method: method.inputs == ("image",)) == ONLY_IMAGES | ON_LAYERS
+    assert named(lambda method: "table" not in method.inputs) == ONLY_IMAGES | ON_LAYERS | set(OWN)
+    assert named(lambda method: method.inputs == ("words",)) == set(OWN)
+    assert {method.name: method.belongs_to for method in CATALOGUE if method.belongs_to} == OWN
+    assert named(lambda method: method.blind) == {"random", "constant"}
+    assert named(lambda method: "truth" in method.needs) == {"oracle"}
+    assert named(lambda method: method.units is not None) == {"grad_cam"}
+    assert named(lambda method: method.quadratic) == {"kernel_shap", "kernel_shap_25", "lime", "lime_25"}
+    assert named(lambda method: method.output == "probabilities") == LIMES
+
+
+@pytest.mark.parametrize("base", ["smooth_grad", "gradient_shap", "lime", "kernel_shap", "lrp", "sobel"])
+def test_variants_know_the_method_that_they_are_a_setting_of(base: str) -> None:
+    family = named(lambda method: base in (method.name, method.variant_of))
+    assert family == named(lambda method: method.name.startswith(base)) and len(family) > 1
+
+
+def test_units_are_the_map_before_it_is_enlarged() -> None:
+    cam = BY_NAME["grad_cam"]
+    assert cam.units is not None
+    small = cam.units(CNN, IMAGES, TARGET, layer="3")
+    assert small.ndim == 3 and len(small) == len(IMAGES)
+    enlarged = nn.functional.interpolate(small[:, None], size=IMAGES.shape[2:], mode="bilinear")
+    assert torch.equal(explained(cam, CNN, IMAGES, TARGET), enlarged)
+
+
+@every([method for method in METHODS if "table" in method.inputs])
 def test_tables_are_explained_too(method: Method) -> None:
     ours = explained(method, nets.drawn(nets.mlp(6, 2)), TABLE, TARGET)
     assert ours.shape == TABLE.shape and ours.isfinite().all()

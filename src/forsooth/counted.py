@@ -11,7 +11,16 @@ import pandas as pd
 from forsooth.records import SCORED, Metric
 
 # Did not take part: nobody could be scored here. Every other status that is not in `SCORED` is a failure.
-ABSENT = ("skipped", "below gate", "no sample", "too few players", "no anchor")
+ABSENT = (
+    "skipped",
+    "below gate",
+    "no model",
+    "no correct input",
+    "no such words",
+    "too few players",
+    "no anchor",
+    "no sample",  # what earlier versions wrote for three of these
+)
 
 
 def counted(rows: pd.DataFrame, metric: Metric, *, within: Sequence[str] = ()) -> pd.DataFrame:

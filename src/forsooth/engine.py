@@ -25,6 +25,7 @@ from forsooth.plain import from_plain, to_plain
 from forsooth.records import Cell, DeadWorker, Task, UsageError
 from forsooth.store import DamagedCell, Store
 
+FLAT = "*"  # in place of a parameter's word: see `task`
 NAMED = 4  # tasks that an error names; more would hide what it says
 
 
@@ -44,7 +45,8 @@ def task(id: str, *, version: int = 1, **words: str) -> Callable[[Function], Fun
     """Names a task function in the keys of its cells: it may move to another file or be renamed, and they stay.
 
     version  raised when the same arguments would give other numbers
-    words    parameter -> the word by which it goes in keys, where it has a better name than when cells were made
+    words    parameter -> the word by which it goes in keys, where it has a better name than when cells were made;
+             `FLAT`: a record whose fields stand in keys by themselves
     """
 
     def named(function: Function) -> Function:
@@ -83,12 +85,23 @@ def make_task(
     identity = {
         "id": id,
         "version": version,
-        "arguments": {words.get(name, name): value for name, value in plain.items()},
+        "arguments": _keyed(plain, words),
         "needs": keys,
         "torch": torch.__version__,
     }
     key = hashlib.sha256(json.dumps(identity, sort_keys=True, allow_nan=False).encode()).hexdigest()[:32]
     return Task(key=key, id=id, name=name, function=function, arguments=plain, needs=keys, version=version)
+
+
+def _keyed(plain: Mapping[str, Any], words: Mapping[str, str]) -> dict[str, Any]:
+    """The arguments by the words that stand in keys."""
+    keyed: dict[str, Any] = {}
+    for name, value in plain.items():
+        if words.get(name) == FLAT:
+            keyed |= value
+        else:
+            keyed[words.get(name, name)] = value
+    return keyed
 
 
 def typed(function: Callable[..., Cell], arguments: Mapping[str, Any]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, TypedDict
 
 import torch
 from torch import Tensor
@@ -125,8 +125,16 @@ def fingerprint(thing: Any) -> str:
     return hashlib.sha256("\x1e".join([source, *others, *settings]).encode()).hexdigest()[:16]
 
 
-def identity(method: Method) -> dict[str, str | int]:
-    """What tells a method from any other in the key of a task: its name, its version and, of a user's, its code."""
+class Identity(TypedDict):
+    """What tells a method from any other in the key of a task."""
+
+    method: str
+    version: int
+    code: str
+
+
+def identity(method: Method) -> Identity:
+    """The name of a method, its version and, of a user's, a hash of its code."""
     own = ":" in method.name
     code = fingerprint(load(method.name, argument="methods")) if own else ""
     return {"method": method.name, "version": method.version, "code": code}

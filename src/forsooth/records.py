@@ -97,6 +97,21 @@ class Method:
     promise   "complete": the map sums to f(x) - f(baseline), by default of zeros; "complete to background": to f(x)
               less the mean of f over the background; "conserve": to f(x) less what is `retained`; None: no promise
     retained  function(model, x, target, **settings) -> (n,): what biases keep of f(x), where a method knows it
+
+    What others must know of a method they ask the record, and never its name:
+
+    inputs      kinds of input that it can read
+    cost        "passes": a few forward and backward passes for a map; "forwards": many forwards; "expensive": hundreds
+                of gradients, one at each step of a path for each noisy copy
+    values      "derivative": the map is a derivative along the input; "contribution": it says what each entry gave
+    hides       whether it works by hiding parts of the input, as Shapley values do
+    quadratic   whether it solves a system of players × players, so that there cannot be too many
+    blind       whether its map depends on neither the model nor the input nor the truth
+    output      what its authors explain, where a suite follows them; None: whatever the suite explains
+    units       function(model, x, target, *, layer) -> (n, *places of the layer): what it says of the units of a layer
+                themselves; None: it does not speak of units
+    belongs_to  names of the models that carry it in them; empty: it can be asked of any
+    variant_of  name of the method of which it is another published setting; empty: of none
     """
 
     name: str
@@ -110,6 +125,16 @@ class Method:
     promise: Literal["complete", "complete to background", "conserve"] | None = None
     null: bool = False  # ignores the model: an end of every scale
     retained: Callable[..., Tensor] | None = None
+    inputs: tuple[Literal["image", "table", "words"], ...] = ("image", "table", "words")
+    cost: Literal["passes", "forwards", "expensive"] = "passes"
+    values: Literal["derivative", "contribution"] = "contribution"
+    hides: bool = False
+    quadratic: bool = False
+    blind: bool = False
+    output: Literal["logits", "probabilities"] | None = None
+    units: Callable[..., Tensor] | None = None
+    belongs_to: tuple[str, ...] = ()
+    variant_of: str = ""
 
     def __call__(self, model: torch.nn.Module, x: Tensor, target: Tensor, **given: Any) -> Tensor:
         """The map for each x, handing over exactly what is declared in `needs` from what is `given`."""

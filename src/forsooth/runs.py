@@ -139,7 +139,7 @@ def keep_judgement(folder: Path, record: Reproduction, judgement: Judgement) -> 
     store.write_atomically(folder / "run.json", json.dumps(about, indent=1).encode())
 
 
-def write_page(folders: Sequence[str | Path], out: str | Path | None = None) -> Path:
+def write_page(folders: str | Path | Sequence[str | Path], out: str | Path | None = None) -> Path:
     """The page of one run, or of several; says where it is."""
     figures = {name: draw for suite in SUITES for name, draw in suite.figures().items()}
     return report.write_page(folders, out, figures=figures)
@@ -169,7 +169,7 @@ def assemble(folder: Path, plan: Plan, cells: store.Store, about: dict[str, Any]
                 pictures[name] = tensors[picture["tensor"]]
                 index.append({**picture, "tensor": name})
     tables.append(_table(plan.skips, ""))
-    rows = pa.concat_tables([t for t in tables if t.num_rows], promote_options="default")
+    rows = pa.concat_tables([t for t in tables if t.num_rows], promote_options="permissive")
     store.write_atomically(folder / "scores.parquet", _parquet(rows))
     store.write_atomically(folder / "timings.parquet", _parquet(pa.Table.from_pylist(timings)))
     store.write_atomically(folder / "pictures.safetensors", safetensors.torch.save(pictures))

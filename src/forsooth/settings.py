@@ -19,7 +19,7 @@ def configured(suite: Suite, preset: str, changes: Mapping[str, Any]) -> Any:
 
 
 def changed(settings: Any, changes: Mapping[str, Any]) -> Any:
-    """A frozen record with some fields changed; records inside it are searched for the field's name."""
+    """A frozen record with some fields changed, its own or those of all records inside it that have such a field."""
     for name, value in changes.items():
         if name not in _fields(settings):
             raise names.unknown(name, _fields(settings), argument="set")
@@ -37,14 +37,13 @@ def _fields(record: Any) -> dict[str, Any]:
 
 
 def _replaced(record: Any, name: str, value: Any) -> Any:
+    """The record with the field changed, or with every record inside it changed that has the field."""
     hints = typing.get_type_hints(type(record))
     if name in hints:
         return dataclasses.replace(record, **{name: _parsed(name, value, hints[name])})
-    for field in dataclasses.fields(record):
-        inner = getattr(record, field.name)
-        if dataclasses.is_dataclass(inner) and name in _fields(inner):
-            return dataclasses.replace(record, **{field.name: _replaced(inner, name, value)})
-    return record
+    inner = {field.name: getattr(record, field.name) for field in dataclasses.fields(record)}
+    having = {place: part for place, part in inner.items() if dataclasses.is_dataclass(part) and name in _fields(part)}
+    return dataclasses.replace(record, **{place: _replaced(part, name, value) for place, part in having.items()})
 
 
 def _parsed(name: str, value: Any, hint: Any) -> Any:

@@ -21,8 +21,8 @@ from forsooth.attributions.shapley import (
     shapley_value_sampling,
 )
 from forsooth.games.players import patches
-from forsooth.games.shapley import orders
 from forsooth.games.values import Model
+from forsooth.games.walks import orders
 from forsooth.records import UsageError
 from forsooth.seeds import generator
 
@@ -102,7 +102,7 @@ def test_sampling_over_all_permutations_is_exact(worth: list[int]) -> None:
     model, x = table(worth)
     every = torch.tensor(list(itertools.permutations(range(x.shape[1]))))
     with MonkeyPatch.context() as patch:
-        patch.setattr("forsooth.games.shapley.orders", lambda *_: [every])
+        patch.setattr("forsooth.games.walks.orders", lambda *_: [every])
         ours = shapley_value_sampling(model, x, torch.tensor([0]), generator=generator(0), permutations=len(every))
     assert ours[0].tolist() == approx(exact(worth), abs=1e-9)
 

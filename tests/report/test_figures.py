@@ -1,3 +1,4 @@
+import functools
 from collections.abc import Iterator
 from io import BytesIO
 from itertools import pairwise
@@ -10,11 +11,12 @@ from PIL import Image
 from report.by_hand import run_of, scores
 
 from forsooth.records import UsageError
-from forsooth.report import Results
+from forsooth.report import Results, figures
 from forsooth.report.drawing import Drawing, colours, rendered, slim
-from forsooth.report.figures import FIGURES, draw
+from forsooth.report.figures import FIGURES as SHARED
 from forsooth.report.maps import _painted
 from forsooth.report.medians import Medians, all_medians
+from forsooth.suites.xaitris.figures import FIGURES as OWN
 
 EXPECTED = {
     "leaderboard": ["leaderboard"],
@@ -41,6 +43,9 @@ EXPECTED = {
         )
     },  # this run has no data for them
 }
+
+FIGURES = {**SHARED, **OWN}
+draw = functools.partial(figures.draw, figures=OWN)
 
 
 def words(figure: Figure) -> Iterator[Text]:

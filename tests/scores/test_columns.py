@@ -2,9 +2,27 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
 
+from forsooth.scores import columns
 from forsooth.scores.columns import DENSE, NotOptimalError, coarsen, dense, solve
 
 PIVOTS = 10_000_000
+
+
+@pytest.fixture
+def another_pot(monkeypatch):
+    """Puts something else in the place of private functions of POT, and forgets what was known of them."""
+    from ot.lp import emd_wrap
+
+    def change(**functions):
+        for name, function in functions.items():
+            if function is None:
+                monkeypatch.delattr(emd_wrap, name)
+            else:
+                monkeypatch.setattr(emd_wrap, name, function)
+        columns.private_solver.cache_clear()
+
+    yield change
+    columns.private_solver.cache_clear()
 
 
 def problem(seed: int, shape: tuple[int, ...], kind: str):
@@ -60,3 +78,42 @@ def test_out_of_pivots_is_said():
     supply, sources, demand, targets = problem(2, (28, 28), "random")
     with pytest.raises(NotOptimalError, match="code 3 after at most 2 pivots"):
         solve(supply, sources, demand, targets, pivots=2)
+
+
+def other_arguments(supply, demand, distance):
+    raise AssertionError("never called with what it takes")
+
+
+def other_results(*arguments):
+    return 0.0, 1
+
+
+@pytest.mark.parametrize("instead", [None, other_arguments, other_results])
+def test_without_the_private_solvers_the_public_one_finds_the_same_cost(another_pot, instead):
+    supply, sources, demand, targets = problem(3, (28, 28), "random")
+    assert columns.private_solver("emd_c") is not None and columns.private_solver("emd_c_sparse") is not None
+    before = solve(supply, sources, demand, targets, pivots=PIVOTS)
+    small = dense(supply[:9] / supply[:9].sum(), np.full(9, 1 / 9), cdist(sources[:9], targets[:9]), pivots=PIVOTS)
+    another_pot(emd_c=instead, emd_c_sparse=instead)
+    assert columns.private_solver("emd_c") is None and columns.private_solver("emd_c_sparse") is None
+    after = solve(supply, sources, demand, targets, pivots=PIVOTS)
+    assert after.cost == pytest.approx(before.cost, rel=1e-12)
+    assert after.u @ supply + after.v @ demand == pytest.approx(before.cost, abs=1e-10)
+    again = dense(supply[:9] / supply[:9].sum(), np.full(9, 1 / 9), cdist(sources[:9], targets[:9]), pivots=PIVOTS)
+    assert again[1] == pytest.approx(small[1], rel=1e-12)
+
+
+def test_without_the_sparse_solver_alone_all_arcs_are_solved_at_once(another_pot):
+    supply, sources, demand, targets = problem(4, (28, 28), "equal")
+    before = solve(supply, sources, demand, targets, pivots=PIVOTS)
+    another_pot(emd_c_sparse=None)
+    after = solve(supply, sources, demand, targets, pivots=PIVOTS)
+    assert after.cost == pytest.approx(before.cost, rel=1e-12)
+
+
+@pytest.mark.filterwarnings("ignore:numItermax")
+def test_the_public_solver_says_that_it_is_out_of_pivots_too(another_pot):
+    supply, sources, demand, targets = problem(2, (28, 28), "random")
+    another_pot(emd_c=None)
+    with pytest.raises(NotOptimalError, match="after at most 3 pivots"):
+        dense(supply, demand, cdist(sources, targets), pivots=3)

@@ -12,19 +12,18 @@ from forsooth.scores.contrast import (
     IDR,
     IIR,
     MCS,
-    among,
-    concept_attribution,
-    contrast,
     drawn,
     g_c,
     idr,
     iir,
     iir_curve,
+    iir_rates,
     mcs,
     pearson,
     random_masks,
     reduced,
     relative_change,
+    relative_difference,
     trial_means,
 )
 from forsooth.seeds import generator
@@ -164,18 +163,13 @@ def test_what_must_hold_for_any_maps(seed):
     torch.testing.assert_close(curve[:, 3], iir(first, second, mask, threshold=torch.linspace(0.01, 3, 20)[3].item()))
 
 
-def test_correct_sets():
-    first, right = doubles([0.9, 0.5, 0.1, 0.3]), torch.tensor([True, True, False, False])
-    second, well = doubles([0.2, 0.4, 0.6, NAN]), torch.tensor([False, True, True, True])
-    same(among(first, right, well), [NAN, 0.5, NAN, NAN])
-    assert concept_attribution(first, right) == pytest.approx(0.7)
-    assert contrast((first, right), (second, well), over="own") == pytest.approx(0.7 - 0.5)
-    assert contrast((first, right), (second, well), over="both") == pytest.approx(0.5 - 0.4)
-    assert contrast((first, right), (first, right), over="own") == 0
-    with pytest.raises(UsageError, match="`correct` must hold at least one sample, got none of 4"):
-        contrast((first, right), (second, ~right & ~well), over="own")
-    with pytest.raises(UsageError, match="got nan for all 1"):
-        concept_attribution(second, torch.tensor([False, False, False, True]))
+def test_the_change_of_two_columns_is_that_of_two_maps():
+    after, before = g_c(FIRST, MASK).numpy(), g_c(SECOND, MASK).numpy()
+    assert relative_difference(after, before).tobytes() == relative_change(FIRST, SECOND, MASK).numpy().tobytes()
+    after, before = np.array([0.5, 0.3, 0.0, NAN, 0.2]), np.array([0.0, 0.2, 0.0, 0.1, 0.2])
+    change = relative_difference(after, before)
+    np.testing.assert_array_equal(change, [INF, abs(0.3 - 0.2) / 0.2, NAN, NAN, 0.0])
+    np.testing.assert_array_equal(iir_rates(after, before, np.array([0.1, 0.6, 1.0])), [0.2, 0.4, 0.4])
 
 
 def test_random_masks_keep_shape_or_size():
@@ -246,12 +240,6 @@ def test_bad_input():
         iir(maps, maps, mask, threshold=0.0)
     with pytest.raises(UsageError, match="`zero` must be one of undefined, failure, got 'none'"):
         iir(maps, maps, mask, zero="none")
-    with pytest.raises(UsageError, match="`over` must be one of own, both, got 'all'"):
-        contrast((maps[0, 0], mask[0, 0]), (maps[0, 0], mask[0, 0]), over="all")
-    with pytest.raises(UsageError, match=r"on the same inputs, got \(4,\) and \(3,\)"):
-        contrast((maps[0, 0], mask[0, 0]), (maps[0, 0, :3], mask[0, 0, :3]), over="both")
-    with pytest.raises(UsageError, match=r"`correct` must be \(4,\) bool, got \(3,\) torch.bool"):
-        among(maps[0, 0], mask[0, 0, :3])
     with pytest.raises(UsageError, match="`kind` must be one of moved, scattered, got 'turned'"):
         random_masks(mask, generator=generator(0), kind="turned")
     with pytest.raises(UsageError, match=r"`masks` must be \(n, height, width\) bool, got \(4, 4\)"):

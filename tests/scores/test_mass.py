@@ -7,7 +7,7 @@ from torch import Tensor
 from forsooth.games import game, permutation
 from forsooth.games.shapley import exact
 from forsooth.records import UsageError
-from forsooth.scores.mass import mass_inside
+from forsooth.scores.mass import mass_inside, relative_attribution
 
 PATTERN, PAIRS = 4, 15
 
@@ -60,3 +60,9 @@ def test_more_permutations_bring_the_plain_share_to_ours() -> None:
 def test_another_number_of_players_is_refused() -> None:
     with pytest.raises(UsageError, match=r"`inside` must have 34 players, got \(3,\)"):
         mass_inside(drawn(4, 0), torch.ones(3, dtype=torch.bool))
+
+
+def test_relative_attribution_by_hand() -> None:
+    values = torch.tensor([[1.0, -3.0, 0.0, 4.0], [0.0, 0.0, 0.0, 0.0], [2.0, 2.0, -2.0, 2.0]], dtype=torch.float64)
+    ratio = relative_attribution(values, torch.tensor([1, 0, 2]))
+    assert ratio[0] == 3 / 2 and ratio[1].isnan() and ratio[2] == 1

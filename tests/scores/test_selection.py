@@ -18,8 +18,10 @@ from forsooth.scores.selection import (
     optimal_dataset,
     optimal_document,
     others,
+    peaks,
     precision_selected,
     recall_selected,
+    share_on,
 )
 
 TOKENS = torch.tensor([[5, 2, 7, 2, 0, 0], [3, 9, 9, 3, 9, 3], [4, 4, 0, 0, 0, 0]])
@@ -149,3 +151,16 @@ def test_wrong_use_is_named():
         optimal_document(0.5, torch.tensor([1]), torch.tensor([2, 2]))
     with pytest.raises(UsageError, match="`relevant` must lie between 0 and `words`"):
         optimal_document(0.5, torch.tensor([3]), torch.tensor([2]))
+
+
+def test_the_share_of_one_document_by_hand():
+    weights, mask = torch.tensor([0.5, -1.5, 2.0, 0.0]), torch.tensor([False, True, False, True])
+    assert share_on(weights, mask) == 1.5 / 4
+    assert share_on(weights, mask) == attr_words(weights[None], mask[None], torch.ones(1, 4, dtype=torch.int64)).item()
+    for nothing in (share_on(0 * weights, mask), share_on(weights, mask & False), share_on(weights / 0, mask)):
+        assert nothing != nothing
+
+
+def test_peaks_stand_above_both_neighbours():
+    assert peaks(torch.tensor([2.0, 1.0, 3.0, 3.0, 0.0, 1.0])).tolist() == [True, False, False, False, False, True]
+    assert peaks(torch.tensor([-1.0])).tolist() == [True]

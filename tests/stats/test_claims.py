@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from forsooth.stats import holm
+from forsooth.stats.claims import directions, holm, holm_by_name, mcnemar_more_often, t_test, t_test_above
 
 
 def test_holm_by_hand() -> None:
@@ -29,3 +29,37 @@ def test_of_many_true_nulls_any_is_rejected_in_at_most_one_run_of_twenty() -> No
     rng = np.random.default_rng(0)
     runs = [holm(2 * stats.norm.sf(np.abs(rng.normal(size=30) + 0.5 * rng.normal()) / 1.25**0.5)) for _ in range(2000)]
     assert np.mean([(run <= 0.05).any() for run in runs]) <= 0.06
+
+
+def test_t_tests_against_scipy() -> None:
+    values = np.random.default_rng(0).normal(0.3, 1, 12)
+    assert t_test_above(values) == pytest.approx(stats.ttest_1samp(values, 0, alternative="greater").pvalue)
+    assert t_test_above(-values) == pytest.approx(stats.ttest_1samp(values, 0, alternative="less").pvalue)
+    assert t_test([*values, np.nan]) == pytest.approx(stats.ttest_1samp(values, 0).pvalue)
+
+
+def test_t_tests_of_values_without_spread() -> None:
+    assert (t_test_above([0.1, 0.1]), t_test_above([-0.1, -0.1])) == (0.0, 1.0)
+    assert np.isnan([t_test_above([0.0, 0.0]), t_test_above([0.1]), t_test([])]).all()
+
+
+def test_mcnemar_by_hand() -> None:
+    """Of 10 samples the second alone hits 6, the first alone 1: twice P(at most 1 of 7 heads) = 2 · 8 / 128."""
+    one = np.array([0, 0, 0, 0, 0, 0, 1, 1, 1, 0], dtype=bool)
+    two = np.array([1, 1, 1, 1, 1, 1, 0, 1, 1, 0], dtype=bool)
+    assert mcnemar_more_often(one, two) == pytest.approx(2 * 8 / 128)
+    assert mcnemar_more_often(two, one) == 1.0 and mcnemar_more_often(one, one) == 1.0
+
+
+def test_named_claims_are_one_family() -> None:
+    assert holm_by_name({("a", "b"): 0.01, ("a", "c"): 0.03}) == pytest.approx({("a", "b"): 0.02, ("a", "c"): 0.03})
+    assert holm_by_name({}) == {}
+
+
+def test_directions_of_a_family() -> None:
+    rng = np.random.default_rng(0)
+    up = rng.normal(5, 1, 8)
+    assert directions([up, -up, up - up.mean(), [0.5]]).tolist() == [1, -1, 0, 0]
+    alone = rng.normal(0, 1, 10)
+    alone += stats.t.isf(0.02, 9) * alone.std(ddof=1) / 10**0.5 - alone.mean()  # p is 0.02
+    assert directions([alone]).tolist() == [1] and directions([alone, alone - 0.1]).tolist() == [0, 0]

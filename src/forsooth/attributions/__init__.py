@@ -19,7 +19,7 @@ from forsooth.attributions.surrogates import SURROGATES
 from forsooth.records import Method
 
 # A published setting. A stabiliser this large absorbs relevance in every layer, so nothing is promised.
-LRP_EPSILON_1 = replace(LRP, name="lrp_epsilon_1", settings={"epsilon": 1.0}, promise=None)
+LRP_EPSILON_1 = replace(LRP, name="lrp_epsilon_1", settings={"epsilon": 1.0}, promise=None, variant_of=LRP.name)
 
 METHODS: tuple[Method, ...] = (
     *GRADIENTS,

@@ -109,6 +109,8 @@ GRAD_CAM = Method(
     signed=False,
     cite="selvaraju2017grad",
     version=1,
+    inputs=("image",),
+    units=grad_cam_units,
 )
 GUIDED_GRAD_CAM = Method(
     name="guided_grad_cam",
@@ -118,5 +120,6 @@ GUIDED_GRAD_CAM = Method(
     signed=True,
     cite="selvaraju2017grad",
     version=2,
+    inputs=("image",),
 )
 CAM = (GRAD_CAM, GUIDED_GRAD_CAM)

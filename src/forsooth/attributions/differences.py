@@ -8,6 +8,7 @@ exponentials and logarithm take that slope (see the module `softmax`).
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from itertools import count
 from typing import Literal
@@ -269,14 +270,5 @@ DEEP_SHAP = Method(
     promise="complete to background",
 )
 # XAI-TRIS gave Deep SHAP fifty baselines of zeros, which is DeepLIFT with one [clark2024xaitris].
-DEEP_SHAP_ZERO = Method(
-    name="deep_shap_zero",
-    function=deep_lift,
-    needs=("module",),
-    random=False,
-    signed=True,
-    cite="lundberg2017unified",
-    version=2,
-    promise="complete",
-)
+DEEP_SHAP_ZERO = replace(DEEP_LIFT, name="deep_shap_zero", cite="lundberg2017unified", variant_of=DEEP_SHAP.name)
 DIFFERENCES = (DEEP_LIFT, DEEP_SHAP, DEEP_SHAP_ZERO)

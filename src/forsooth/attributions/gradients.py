@@ -1,6 +1,7 @@
 """The gradient of the target's output with respect to the input, and what is made of it."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Literal
 
 import torch
@@ -143,6 +144,7 @@ SALIENCY = Method(
     signed=False,
     cite="simonyan2014deep",
     version=1,
+    values="derivative",
 )
 GRADIENT = Method(
     name="gradient",
@@ -152,6 +154,7 @@ GRADIENT = Method(
     signed=True,
     cite="simonyan2014deep",
     version=1,
+    values="derivative",
 )
 GRADIENT_X_INPUT = Method(
     name="gradient_x_input",
@@ -171,35 +174,26 @@ SMOOTH_GRAD = Method(
     cite="smilkov2017smoothgrad",
     version=2,
     settings={"samples": 50, "noise": 0.15},
+    values="derivative",
 )
-SMOOTH_GRAD_50 = Method(
+SMOOTH_GRAD_50 = replace(
+    SMOOTH_GRAD,
     name="smooth_grad_50",
-    function=smooth_grad,
-    needs=("gradient", "generators"),
-    random=True,
     signed=False,
     cite="zhou2022feature",
-    version=2,
     settings={"samples": 50, "noise": 0.15, "magnitude": "absolute"},
+    variant_of=SMOOTH_GRAD.name,
 )
-SMOOTH_GRAD_ABSOLUTE = Method(
+SMOOTH_GRAD_ABSOLUTE = replace(
+    SMOOTH_GRAD,
     name="smooth_grad_absolute",
-    function=smooth_grad,
-    needs=("gradient", "generators"),
-    random=True,
     signed=False,
-    cite="smilkov2017smoothgrad",
-    version=2,
     settings={"samples": 25, "noise": 0.15, "magnitude": "absolute"},
+    variant_of=SMOOTH_GRAD.name,
 )
-SMOOTH_GRAD_SQUARED = Method(  # what the released code of [yang2019benchmarking] calls SmoothGrad
+SMOOTH_GRAD_SQUARED = replace(  # what the released code of [yang2019benchmarking] calls SmoothGrad
+    SMOOTH_GRAD_ABSOLUTE,
     name="smooth_grad_squared",
-    function=smooth_grad,
-    needs=("gradient", "generators"),
-    random=True,
-    signed=False,
-    cite="smilkov2017smoothgrad",
-    version=2,
     settings={"samples": 25, "noise": 0.15, "magnitude": "squared"},
 )
 GRADIENTS = (

@@ -110,6 +110,7 @@ GUIDED_BACKPROP = Method(
     signed=True,
     cite="springenberg2015striving",
     version=2,
+    values="derivative",
 )
 DECONVOLUTION = Method(
     name="deconvolution",
@@ -119,5 +120,6 @@ DECONVOLUTION = Method(
     signed=True,
     cite="zeiler2014visualizing",
     version=2,
+    values="derivative",
 )
 GUIDED = (GUIDED_BACKPROP, DECONVOLUTION)

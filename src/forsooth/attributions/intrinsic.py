@@ -61,6 +61,8 @@ ATTENTION_WEIGHTS = Method(
     signed=False,
     cite="wiegrefe2019attention",
     version=1,
+    inputs=("words",),
+    belongs_to=("attention",),
 )
 SELECTION = Method(
     name="rationale",
@@ -70,5 +72,7 @@ SELECTION = Method(
     signed=False,
     cite="lei2016rationalizing",
     version=1,
+    inputs=("words",),
+    belongs_to=("rationale_relaxed", "rationale_reinforce"),
 )
 INTRINSIC = (ATTENTION_WEIGHTS, SELECTION)

@@ -1,6 +1,7 @@
 """Maps that never ask the model: the ends of every scale. A method that does not beat them has found nothing."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import torch
 from torch import Tensor
@@ -95,6 +96,7 @@ RANDOM = Method(
     cite="clark2024xaitris",
     version=2,
     null=True,
+    blind=True,
 )
 CONSTANT = Method(
     name="constant",
@@ -105,6 +107,7 @@ CONSTANT = Method(
     cite="clark2024xaitris",
     version=1,
     null=True,
+    blind=True,
 )
 SOBEL = Method(
     name="sobel",
@@ -115,27 +118,10 @@ SOBEL = Method(
     cite="clark2024xaitris",
     version=1,
     null=True,
+    inputs=("image",),
 )
-SOBEL_RELEASED = Method(
-    name="sobel_released",
-    function=sobel_last_axis,
-    needs=(),
-    random=False,
-    signed=True,
-    cite="clark2024xaitris",
-    version=1,
-    null=True,
-)
-LAPLACE = Method(
-    name="laplace",
-    function=laplace,
-    needs=(),
-    random=False,
-    signed=True,
-    cite="clark2024xaitris",
-    version=1,
-    null=True,
-)
+SOBEL_RELEASED = replace(SOBEL, name="sobel_released", function=sobel_last_axis, signed=True, variant_of=SOBEL.name)
+LAPLACE = replace(SOBEL, name="laplace", function=laplace, signed=True)
 RECTIFIED_INPUT = Method(
     name="rectified_input",
     function=rectified_input,
@@ -146,16 +132,7 @@ RECTIFIED_INPUT = Method(
     version=1,
     null=True,
 )
-ABSOLUTE_INPUT = Method(
-    name="absolute_input",
-    function=absolute_input,
-    needs=(),
-    random=False,
-    signed=False,
-    cite="clark2024xaitris",
-    version=1,
-    null=True,
-)
+ABSOLUTE_INPUT = replace(RECTIFIED_INPUT, name="absolute_input", function=absolute_input)
 ORACLE = Method(
     name="oracle",
     function=oracle,

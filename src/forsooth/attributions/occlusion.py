@@ -44,5 +44,7 @@ OCCLUSION_ONE = Method(
     signed=True,
     cite="zeiler2014visualizing",
     version=1,
+    cost="forwards",
+    hides=True,
 )
 OCCLUSION = (OCCLUSION_ONE,)

@@ -1,6 +1,7 @@
 """Gradients along paths from a baseline to the input."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy
 import torch
@@ -126,25 +127,20 @@ GRADIENT_SHAP = Method(
     version=2,
     settings={"samples": 50},
 )
-GRADIENT_SHAP_5 = Method(
+GRADIENT_SHAP_5 = replace(
+    GRADIENT_SHAP,
     name="gradient_shap_5",
-    function=gradient_shap,
     needs=("gradient", "generators"),
-    random=True,
-    signed=True,
     cite="kokhlikyan2020captum",
-    version=2,
     settings={"samples": 5},
+    variant_of=GRADIENT_SHAP.name,
 )
-GRADIENT_SHAP_200 = Method(
+GRADIENT_SHAP_200 = replace(
+    GRADIENT_SHAP,
     name="gradient_shap_200",
-    function=gradient_shap,
-    needs=("gradient", "background", "generators"),
-    random=True,
-    signed=True,
     cite="zhou2022feature",
-    version=2,
     settings={"samples": 200},
+    variant_of=GRADIENT_SHAP.name,
 )
 INTEGRATED_GRADIENTS_SMOOTH = Method(
     name="integrated_gradients_smooth",
@@ -155,16 +151,14 @@ INTEGRATED_GRADIENTS_SMOOTH = Method(
     cite="smilkov2017smoothgrad",
     version=2,
     settings={"samples": 25, "steps": 25},
+    cost="expensive",
 )
-INTEGRATED_GRADIENTS_SMOOTH_SQUARED = Method(  # what the released code of [yang2019benchmarking] runs
+INTEGRATED_GRADIENTS_SMOOTH_SQUARED = replace(  # what the released code of [yang2019benchmarking] runs
+    INTEGRATED_GRADIENTS_SMOOTH,
     name="integrated_gradients_smooth_squared",
-    function=integrated_gradients_smooth,
-    needs=("gradient", "generators"),
-    random=True,
     signed=False,
-    cite="smilkov2017smoothgrad",
-    version=2,
     settings={"samples": 25, "steps": 25, "magnitude": "squared"},
+    variant_of=INTEGRATED_GRADIENTS_SMOOTH.name,
 )
 PATHS = (
     INTEGRATED_GRADIENTS,

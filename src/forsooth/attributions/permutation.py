@@ -73,5 +73,7 @@ PFI = Method(
     signed=True,
     cite="fisher2019models",
     version=2,
+    cost="forwards",
+    hides=True,
 )
 PERMUTATION = (PFI,)

@@ -3,6 +3,7 @@
 import itertools
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import torch
 from torch import Tensor
@@ -209,6 +210,8 @@ SHAPLEY_SAMPLING = Method(
     version=2,
     settings={"permutations": 25},
     promise="complete",
+    cost="forwards",
+    hides=True,
 )
 KERNEL_SHAP = Method(
     name="kernel_shap",
@@ -219,15 +222,17 @@ KERNEL_SHAP = Method(
     cite="lundberg2017unified",
     version=2,
     promise="complete",
+    cost="forwards",
+    hides=True,
+    quadratic=True,
 )
-KERNEL_SHAP_25 = Method(
+KERNEL_SHAP_25 = replace(
+    KERNEL_SHAP,
     name="kernel_shap_25",
     function=kernel_shap_unconstrained,
-    needs=("generator", "generators"),
-    random=True,
-    signed=True,
     cite="kokhlikyan2020captum",
-    version=2,
     settings={"samples": 25},
+    promise=None,
+    variant_of=KERNEL_SHAP.name,
 )
 SHAPLEY = (SHAPLEY_SAMPLING, KERNEL_SHAP, KERNEL_SHAP_25)

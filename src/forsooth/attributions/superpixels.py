@@ -1,6 +1,7 @@
 """LIME on superpixels, as its authors' package explains images: every image has players of its own."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Literal
 
 import torch
@@ -91,15 +92,16 @@ LIME_SUPERPIXELS = Method(
     cite="ribeiro2016why",
     version=2,
     settings={"samples": 1000, "hide": "mean"},
+    inputs=("image",),
+    cost="forwards",
+    hides=True,
+    output="probabilities",
+    variant_of="lime",
 )
-LIME_QUICKSHIFT_200 = Method(
+LIME_QUICKSHIFT_200 = replace(
+    LIME_SUPERPIXELS,
     name="lime_quickshift_200",
-    function=lime_superpixels,
-    needs=("generators",),
-    random=True,
-    signed=True,
     cite="zhou2022feature",
-    version=2,
     settings={"samples": 200, "hide": "black"},
 )
 SUPERPIXELS = (LIME_SUPERPIXELS, LIME_QUICKSHIFT_200)

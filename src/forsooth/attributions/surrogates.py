@@ -1,7 +1,7 @@
 """Local linear fits to the model around an input: masks of roles, who plays which drawn by each input, one system."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 import torch
 from torch import Tensor
@@ -261,15 +261,17 @@ LIME = Method(
     signed=True,
     cite="ribeiro2016why",
     version=2,
+    cost="forwards",
+    hides=True,
+    quadratic=True,
+    output="probabilities",
 )
-LIME_25 = Method(
+LIME_25 = replace(
+    LIME,
     name="lime_25",
     function=lime_lasso,
-    needs=("generator", "generators"),
-    random=True,
-    signed=True,
     cite="kokhlikyan2020captum",
-    version=2,
     settings={"samples": 25},
+    variant_of=LIME.name,
 )
 SURROGATES = (LIME, LIME_25)

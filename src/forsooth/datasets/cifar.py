@@ -10,7 +10,8 @@ import torch
 from PIL import Image
 from torch import Tensor
 
-from forsooth.datasets.labelled import LEAST, balanced, hold_out, rgb
+from forsooth.datasets.labelled import rgb
+from forsooth.datasets.splitting import LEAST, balanced, hold_out
 from forsooth.records import Dataset, UsageError
 
 NAMES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")

@@ -4,7 +4,7 @@ import math
 
 import torch
 
-from forsooth.datasets.labelled import arrange
+from forsooth.datasets.splitting import arrange
 from forsooth.records import Dataset, UsageError
 from forsooth.seeds import generator
 

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import torch
 
-from forsooth.datasets.labelled import SPLITS, arrange, check_classes
+from forsooth.datasets.splitting import SPLITS, arrange, check_classes
 from forsooth.records import Dataset, UsageError
 
 LIBSVM = re.compile(r"[+-]?\d+(\.\d+)?(\s+\d+:\S+)+\s*")

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from forsooth.datasets.labelled import arrange
+from forsooth.datasets.splitting import arrange
 from forsooth.records import Dataset, UsageError
 from forsooth.seeds import generator
 

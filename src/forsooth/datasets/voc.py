@@ -15,7 +15,8 @@ import torch
 from PIL import Image
 from torch import Tensor
 
-from forsooth.datasets.labelled import HELD, LEAST, check_room, rgb, share_out
+from forsooth.datasets.labelled import check_room, rgb
+from forsooth.datasets.splitting import HELD, LEAST, share_out
 from forsooth.records import Dataset, UsageError
 from forsooth.seeds import generator
 

@@ -35,11 +35,21 @@ def baseline(kind: str | Tensor, x: Tensor, data: Tensor | None = None) -> Tenso
         return blurred(x)
     if kind not in KINDS:
         raise unknown(kind, KINDS, argument="baseline")
-    if data is None or len(data) == 0 or data.shape[1:] != x.shape[1:]:
-        came = "none" if data is None else tuple(data.shape)
-        raise UsageError(f"`data` must have shape {('k', *x.shape[1:])} with k > 0 for the baseline {kind}, got {came}")
-    mean = data.mean(dim=0, dtype=torch.float64)  # (*shape)
-    return (channel_mean(mean) if kind == "channel_mean" else mean).to(x)
+    mean = mean_input(kind, x, data)
+    if kind == "channel_mean":
+        mean = channel_mean(mean)
+    return mean.to(x)
+
+
+def mean_input(kind: str, x: Tensor, data: Tensor | None) -> Tensor:
+    """The mean (*shape) of the data (k, *shape), float64; an error where they are not like x (n, *shape)."""
+    expected = ("k", *x.shape[1:])
+    if data is None:
+        raise UsageError(f"`data` must have shape {expected} with k > 0 for the baseline {kind}, got none")
+    if len(data) == 0 or data.shape[1:] != x.shape[1:]:
+        came = tuple(data.shape)
+        raise UsageError(f"`data` must have shape {expected} with k > 0 for the baseline {kind}, got {came}")
+    return data.mean(dim=0, dtype=torch.float64)
 
 
 def channel_mean(mean: Tensor) -> Tensor:
@@ -59,14 +69,25 @@ def blurred(x: Tensor, *, sigma: float | None = None) -> Tensor:
     """
     if x.ndim not in (3, 4):
         raise UsageError(f"`baseline` blur needs images, got inputs of shape {tuple(x.shape[1:])}; take mean or zero")
-    sigma = max(x.shape[-2:]) * 10 / 224 if sigma is None else sigma
+    if sigma is None:
+        sigma = max(x.shape[-2:]) * 10 / 224
     if sigma <= 0:
         raise UsageError(f"`sigma` must be positive, got {sigma}")
+    kernel = gaussian(sigma, x)
+    turned = smeared(x.reshape(-1, 1, *x.shape[-2:]), kernel)
+    return smeared(turned, kernel).reshape(x.shape)
+
+
+def smeared(rows: Tensor, kernel: Tensor) -> Tensor:
+    """rows (m, 1, h, w), blurred along their last axis by a kernel (odd,) and turned: (m, 1, w, h)."""
+    reach = len(kernel) // 2
+    padded = F.pad(rows, (reach, reach, 0, 0), mode="replicate")
+    return F.conv2d(padded, kernel.view(1, 1, 1, -1)).transpose(2, 3)
+
+
+def gaussian(sigma: float, like: Tensor) -> Tensor:
+    """Weights (2 · reach + 1,) of sum one at whole pixels up to three sigma away, with dtype and device of `like`."""
     reach = math.ceil(3 * sigma)
-    kernel = torch.exp(-0.5 * (torch.arange(-reach, reach + 1, device=x.device, dtype=x.dtype) / sigma) ** 2)
-    kernel = (kernel / kernel.sum()).view(1, 1, -1)
-    rows = x.reshape(-1, 1, *x.shape[-2:])
-    for _ in range(2):  # along the last axis, then the other
-        padded = F.pad(rows, (reach, reach, 0, 0), mode="replicate")
-        rows = F.conv2d(padded, kernel[:, :, None]).transpose(2, 3)
-    return rows.reshape(x.shape)
+    places = torch.arange(-reach, reach + 1, device=like.device, dtype=like.dtype)
+    weights = torch.exp(-0.5 * (places / sigma) ** 2)
+    return weights / weights.sum()

@@ -11,11 +11,11 @@ def dividends(values: Tensor) -> Tensor:
     values   (n, 2^p), coalitions in the order of `all_coalitions`
     returns  (n, 2^p) float64, in the same order
     """
-    count, found = players_of(values), values.double().clone()
-    for player in range(count):
-        pairs = found.view(len(found), -1, 2, 2**player)  # without and with the player
+    result = values.double().clone()
+    for player in range(players_of(values)):
+        pairs = result.view(len(result), -1, 2, 2**player)  # without and with the player
         pairs[:, :, 1] -= pairs[:, :, 0]
-    return found
+    return result
 
 
 def shapley_of(dividends: Tensor) -> Tensor:

@@ -24,18 +24,27 @@ def split(module: nn.Module, layer: str) -> tuple[Half, Half]:
     cannot be traced, or what was there before the layer is read behind it, the tail runs the whole network and puts
     h in place of the layer's output: right, but as slow as the network, and for one input at a time.
     """
-    known = [name for name, _ in module.named_modules() if name]
-    if layer not in known:
-        raise unknown(layer, known, argument="layer")
-    graph = traced(module, layer)
-    if graph is not None:
-        calls = [node for node in graph.nodes if node.op == "call_module" and node.target == layer]
-        once(layer, len(calls))
-        end = graph.output_node().args[0]
-        if isinstance(end, fx.Node) and all(node.op != "placeholder" for node in needed(end, given=calls[0])):
-            return cut(module, graph, end=calls[0]), cut(module, graph, end=end, given=calls[0])
+    names = [name for name, _ in module.named_modules() if name]
+    if layer not in names:
+        raise unknown(layer, names, argument="layer")
+    halves = traced_halves(module, layer)
+    if halves is not None:
+        return halves
     hooked = Hooked(module, layer)
     return hooked.head, hooked.tail
+
+
+def traced_halves(module: nn.Module, layer: str) -> tuple[Half, Half] | None:
+    """Both parts of the traced network; None where it cannot be traced, or its tail reads the input as well."""
+    graph = traced(module, layer)
+    if graph is None:
+        return None
+    calls = [node for node in graph.nodes if node.op == "call_module" and node.target == layer]
+    once(layer, len(calls))
+    end = graph.output_node().args[0]
+    if not isinstance(end, fx.Node) or any(node.op == "placeholder" for node in needed(end, given=calls[0])):
+        return None
+    return cut(module, graph, end=calls[0]), cut(module, graph, end=end, given=calls[0])
 
 
 def once(layer: str, calls: int) -> None:
@@ -62,27 +71,31 @@ def traced(module: nn.Module, layer: str) -> fx.Graph | None:
     except Exception:  # whatever a forward says to a proxy; a fault of the module itself comes again when it runs
         return None
     leaves = {str(node.target) for node in graph.nodes if node.op == "call_module"}
-    return None if any(layer.startswith(f"{leaf}.") for leaf in leaves) else graph
+    if any(layer.startswith(f"{leaf}.") for leaf in leaves):
+        return None
+    return graph
 
 
 def needed(end: fx.Node, *, given: fx.Node | None) -> set[fx.Node]:
     """The node `end` and all that its value is made from, when the value of `given` is there."""
-    found, waiting = {end}, [end]
+    nodes = {end}
+    waiting = [end]
     while waiting:
-        new = set(waiting.pop().all_input_nodes) - found - {given}
-        found |= new
+        new = set(waiting.pop().all_input_nodes) - nodes - {given}
+        nodes |= new
         waiting.extend(new)
-    return found
+    return nodes
 
 
 def cut(module: nn.Module, graph: fx.Graph, *, end: fx.Node, given: fx.Node | None = None) -> Half:
     """The part of the graph that makes the value of `end`, from the input or from the value of `given`."""
     nodes = [node for node in graph.nodes if node in needed(end, given=given)]
-    new, copies = fx.Graph(), {}
+    new = fx.Graph()
+    copies = {}
     if given is not None:
-        h = new.placeholder("h")
-        # who writes in place would write into the caller's h
-        copies[given] = new.call_method("clone", (h,)) if any(writes(module, node) for node in nodes) else h
+        copies[given] = new.placeholder("h")
+        if any(writes(module, node) for node in nodes):  # into the caller's h, were it not a copy
+            copies[given] = new.call_method("clone", (copies[given],))
     for node in nodes:
         copies[node] = new.node_copy(node, lambda old: copies[old])
     new.output(copies[end])
@@ -94,7 +107,9 @@ def writes(module: nn.Module, node: fx.Node) -> bool:
     if node.op == "call_module":
         leaf = module.get_submodule(str(node.target))
         return any(getattr(inner, "inplace", False) for inner in leaf.modules())
-    name = node.target if isinstance(node.target, str) else getattr(node.target, "__name__", "")
+    name = getattr(node.target, "__name__", "")
+    if isinstance(node.target, str):
+        name = node.target
     return node.target in WRITING or bool(node.kwargs.get("inplace")) or (name.endswith("_") and name[-2:] != "__")
 
 
@@ -102,7 +117,8 @@ class Hooked:
     """The two parts of a network that cannot be cut: both run all of it, on the input last given to `head`."""
 
     def __init__(self, module: nn.Module, layer: str) -> None:
-        self.module, self.layer = module, layer
+        self.module = module
+        self.layer = layer
         self.x: Tensor | None = None
         self.h: Tensor | None = None
 
@@ -111,17 +127,20 @@ class Hooked:
         seen: list[Tensor] = []
         self.run(x, lambda _, __, output: seen.append(output.clone()))
         once(self.layer, len(seen))
-        self.x, self.h = x, seen[0]
+        self.x = x
+        self.h = seen[0]
         return self.h
 
     def tail(self, h: Tensor) -> Tensor:
         """The network's output (n, classes) when the layer gives h (n, c, *space) for the kept input."""
         if self.x is None:
             raise UsageError("`head` must be called before `tail`, since the tail reads the input as well")
-        if h is not self.h and len(self.x) != 1:
-            why = f"the layer {self.layer!r}, since what is behind it reads the input too"
-            raise UsageError(f"`x` must be one input at a time for {why}, got {len(self.x)}")
-        x = self.x if h is self.h else self.x.expand(len(h), *self.x.shape[1:])
+        x = self.x
+        if h is not self.h:
+            if len(x) != 1:
+                why = f"the layer {self.layer!r}, since what is behind it reads the input too"
+                raise UsageError(f"`x` must be one input at a time for {why}, got {len(x)}")
+            x = x.expand(len(h), *x.shape[1:])
         return self.run(x, lambda _, __, output: h.clone())
 
     def run(self, x: Tensor, hook: Callable[[nn.Module, object, Tensor], Tensor | None]) -> Tensor:

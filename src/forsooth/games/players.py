@@ -16,7 +16,9 @@ def spatial(shape: tuple[int, ...]) -> tuple[int, ...]:
     >>> spatial((3, 8, 8)), spatial((5,))
     ((8, 8), (5,))
     """
-    return tuple(shape[1:]) if len(shape) > 2 else tuple(shape)
+    if len(shape) > 2:
+        return tuple(shape[1:])
+    return tuple(shape)
 
 
 def pixels(shape: tuple[int, ...]) -> Tensor:
@@ -56,17 +58,24 @@ def superpixels(image: Tensor, *, kernel_size: float = 4, max_dist: float = 200,
     """
     if image.ndim != 3:
         raise UsageError(f"`image` must have shape (channels, h, w), got {tuple(image.shape)}")
-    low, high = (float(end) for end in image.aminmax())
-    scaled = (image.double() - low) / (high - low if high > low else 1.0)
-    pixels_last = scaled.permute(1, 2, 0).cpu().numpy()
+    pixels_last = unit_range(image).permute(1, 2, 0).cpu().numpy()
     if len(image) == 1:
         pixels_last = pixels_last.repeat(3, axis=2)
     colour = pixels_last.shape[2] == 3
-    found = segmentation.quickshift(
+    segments = segmentation.quickshift(
         pixels_last, kernel_size=kernel_size, max_dist=max_dist, ratio=ratio, convert2lab=colour
     )
-    labels = numpy.unique(found, return_inverse=True)[1].reshape(found.shape)
+    labels = numpy.unique(segments, return_inverse=True)[1].reshape(segments.shape)
     return torch.from_numpy(labels).long().to(image.device)
+
+
+def unit_range(image: Tensor) -> Tensor:
+    """The image (channels, h, w) with its least value at 0 and its largest at 1, float64; one value alone is 0."""
+    low, high = (float(end) for end in image.aminmax())
+    above = image.double() - low
+    if high > low:
+        above = above / (high - low)
+    return above
 
 
 def parse(text: str, shape: tuple[int, ...]) -> Tensor:
@@ -97,15 +106,23 @@ def seats(x: Tensor, players: Tensor | None) -> tuple[Tensor, int]:
     returns  labels with as many axes as one input, on the device of x; p
     """
     shape = tuple(x.shape[1:])
-    labels = (pixels(shape) if players is None else players).to(x.device)
+    if players is None:
+        players = pixels(shape)
+    labels = players.to(x.device)
     if tuple(labels.shape) not in (spatial(shape), shape):
         raise UsageError(f"`players` must have shape {spatial(shape)} or {shape}, got {tuple(labels.shape)}")
+    count = count_of(labels)
+    return labels.reshape((1,) * (len(shape) - labels.ndim) + tuple(labels.shape)), count
+
+
+def count_of(labels: Tensor) -> int:
+    """The number of players with these labels; an error unless they are 0, 1, … without gaps."""
     if labels.is_floating_point() or labels.is_complex():
         raise UsageError(f"`players` must be integer labels, got {labels.dtype}")
-    low, count = int(labels.min()), int(labels.max()) + 1
+    low, high = (int(end) for end in labels.aminmax())
     if low != 0 or bool((torch.bincount(labels.flatten()) == 0).any()):
-        raise UsageError(f"`players` must be labels 0, 1, … without gaps, got labels from {low} to {count - 1}")
-    return labels.reshape((1,) * (len(shape) - labels.ndim) + tuple(labels.shape)), count
+        raise UsageError(f"`players` must be labels 0, 1, … without gaps, got labels from {low} to {high}")
+    return high + 1
 
 
 def spread(values: Tensor, labels: Tensor, x: Tensor) -> Tensor:
@@ -139,13 +156,23 @@ def collect(maps: Tensor, labels: Tensor, count: int, *, channels: Channels = "s
         raise UsageError(f"`maps` must fit labels of shape {tuple(labels.shape)}, got maps {tuple(maps.shape)}")
     values = maps.double()
     if maps.ndim > 3 and len(labels) == 1:
-        if channels == "sum":
-            values = values.sum(dim=1, keepdim=True)
-        else:
-            strongest = values.abs().argmax(dim=1, keepdim=True)
-            values = values.gather(1, strongest)
-            values = values.abs() if channels == "max_abs" else values
-    owners = labels.flatten().to(maps.device)
+        values = of_channels(values, channels)
+    return summed(values.flatten(1), labels.flatten().to(maps.device), count)
+
+
+def of_channels(values: Tensor, channels: Channels) -> Tensor:
+    """One number (n, 1, *space) for each entry of values (n, channels, *space); see `collect`."""
+    if channels == "sum":
+        return values.sum(dim=1, keepdim=True)
+    strongest = values.abs().argmax(dim=1, keepdim=True)
+    signed = values.gather(1, strongest)
+    if channels == "max_abs":
+        return signed.abs()
+    return signed
+
+
+def summed(values: Tensor, owners: Tensor, count: int) -> Tensor:
+    """The sums (n, count) of values (n, entries) by owner, (entries,) below `count`."""
     order = owners.argsort(stable=True)  # so that the sums are made in the same order on every device
     lengths = torch.bincount(owners, minlength=count)
-    return torch.segment_reduce(values.flatten(1).T[order], "sum", lengths=lengths, axis=0).T.contiguous()
+    return torch.segment_reduce(values.T[order], "sum", lengths=lengths, axis=0).T.contiguous()

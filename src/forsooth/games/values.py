@@ -56,8 +56,9 @@ class Game:
 
     def map(self, values: Tensor) -> Tensor:
         """A map shaped like x from the values of the players, or of their roles, (n, count)."""
-        own = values if self.roles is None else values.gather(1, self.roles)
-        return spread(own, self.labels, self.x)
+        if self.roles is not None:
+            values = values.gather(1, self.roles)
+        return spread(values, self.labels, self.x)
 
 
 def game(
@@ -75,16 +76,21 @@ def game(
         raise UsageError(f"`target` must have shape {tuple(x.shape[:1])}, got {tuple(target.shape)}")
     if chunk is not None and chunk < 1:
         raise UsageError(f"`chunk` must be at least 1, got {chunk}")
-    room = x.new_empty((rows_at_once(x, model) if chunk is None else chunk, *x.shape[1:]))
+    if chunk is None:
+        chunk = rows_at_once(x, model)
+    room = x.new_empty((chunk, *x.shape[1:]))
     return Game(model, x, target, labels, count, classes_for(target), absent(x, baseline), room)
 
 
 def part_of(played: Game, start: int, stop: int) -> Game:
     """The games of some of the inputs."""
-    baseline = played.baseline if len(played.baseline) == 1 else played.baseline[start:stop]
-    roles = None if played.roles is None else played.roles[start:stop]
-    x = played.x[start:stop]
-    return replace(played, x=x, target=played.target[start:stop], baseline=baseline, roles=roles)
+    some = slice(start, stop)
+    part = replace(played, x=played.x[some], target=played.target[some])
+    if len(played.baseline) > 1:
+        part = replace(part, baseline=played.baseline[some])
+    if played.roles is not None:
+        part = replace(part, roles=played.roles[some])
+    return part
 
 
 def coalition_values(
@@ -155,10 +161,11 @@ def masked_values(played: Game, keep: Tensor, *, baseline: Tensor | None = None)
     def all_masks(x: Tensor, target: Tensor, stands: Tensor) -> Tensor:
         return over(lambda k: forward(k, x, target, stands), keep, size=len(keep)).T  # (n, m)
 
-    stands = (played.baseline if baseline is None else baseline).expand_as(played.x)
+    if baseline is None:
+        baseline = played.baseline
     with torch.no_grad():
         size = evenly(len(played.x), len(played.room) // len(keep))
-        return over(all_masks, played.x, played.target, stands, size=size)
+        return over(all_masks, played.x, played.target, baseline.expand_as(played.x), size=size)
 
 
 def own_values(played: Game, masks: int, write: Callable[[Game, Tensor], None]) -> Tensor:
@@ -178,7 +185,8 @@ def own_values(played: Game, masks: int, write: Callable[[Game, Tensor], None]) 
 
     if not len(played.x):
         return played.x.new_empty(0, masks)
-    places, stands = torch.arange(len(played.x)), played.baseline.expand_as(played.x)
+    places = torch.arange(len(played.x))
+    stands = played.baseline.expand_as(played.x)
     with torch.no_grad():
         size = evenly(len(played.x), len(played.room) // masks)
         return over(forward, places, played.x, played.target, stands, size=size)
@@ -268,7 +276,8 @@ def rows_at_once(x: Tensor, model: Model | None = None) -> int:
     entries, rows = CHUNKS.get(x.device.type, CHUNKS["cpu"])
     least = 8
     if x.device.type == "cpu" and isinstance(model, nn.Module) and any(map(convolves, model.modules())):
-        entries, least = entries // 4, 32
+        entries = entries // 4
+        least = 32
     return max(least, min(rows, entries // max(1, math.prod(x.shape[1:]))))
 
 

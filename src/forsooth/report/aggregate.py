@@ -23,7 +23,7 @@ COLUMNS = (
 )
 DEFAULTS: Mapping[str, Any] = {
     **{"question": "", "preset": "", "seed": 0, "command": "", "started": "", "seconds": 0.0},
-    **{"settings": {}, "versions": {}, "hardware": {}, "levels": {}},
+    **{"settings": {}, "versions": {}, "hardware": {}, "levels": {}, "reproduction": None},
     **{"exhibits": [], "pictures": [], "facts": [], "cells": [], "classes": []},
 }
 

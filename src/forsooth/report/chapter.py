@@ -24,7 +24,8 @@ def chapter(results: Results, tables: Mapping[str, Medians]) -> Values:
     return {
         **{name: run[name] for name in ("suite", "title", "question", "preset", "seed", "command", "facts", "cells")},
         **{name: _flat(run[name]) for name in ("versions", "hardware", "settings")},
-        "verdict": tuple(run.get("answer", ())) or verdict(results, tables, boards),  # a door has words of its own
+        "verdict": _verdict(results, tables, boards),
+        "reproduction": run["reproduction"] and _reproduction(run["reproduction"]),
         "caution": caution(tables),
         "tiles": _tiles(results, tables),
         "factors": ", ".join(run["factors"]),
@@ -40,6 +41,25 @@ def chapter(results: Results, tables: Mapping[str, Medians]) -> Values:
         "skips": skips(results).rename(columns={"message": "reason"}).to_dict("records"),
         "repeat": {"seed": run["seed"], "started": run["started"], "took": _time(run["seconds"])},
     }
+
+
+def _verdict(results: Results, tables: Mapping[str, Medians], boards: Mapping[str, pd.DataFrame]) -> tuple[str, ...]:
+    """What came out; a run on the user's own model and a reproduction have words of their own."""
+    if results.run["reproduction"] is not None:
+        return tuple(results.run["reproduction"]["words"].strip().splitlines())
+    return tuple(results.run.get("answer", ())) or verdict(results, tables, boards)
+
+
+def _reproduction(record: Mapping[str, Any]) -> Values:
+    """The published table beside ours, every value as text."""
+    lines = record["table"]
+    names = list(lines[0]) if lines else []
+    shown = [{name: _short(line[name]) for name in names} for line in lines]
+    return {"name": record["name"], "title": record["title"], "columns": names, "lines": shown}
+
+
+def _short(value: Any) -> str:
+    return number(value) if isinstance(value, float) else text(value)
 
 
 def _flat(mapping: Mapping[str, Any]) -> dict[str, str]:

@@ -108,13 +108,19 @@ def csv(board: pd.DataFrame) -> str:
     return str(board.to_csv(index=False, lineterminator="\n"))
 
 
+ACCURACIES = ("alpha", "trainings", "accuracy", "lowest", "highest", "below")
+
+
 def accuracies(results: Results) -> pd.DataFrame:
     """Accuracy of the trained models in per cent, beside the published one where the paper prints one.
 
     Columns: the factors, alpha, trainings, accuracy (mean), lowest, highest, below (trainings under the gate),
     published_alpha, published, difference (ours minus theirs, in points).
     """
-    rows, factors = results.rows, results.run["factors"]
+    factors = results.run["factors"]
+    if not factors:
+        return pd.DataFrame(columns=ACCURACIES)
+    rows = results.rows
     rows = rows[rows["part"].eq("training") & rows["metric"].eq("accuracy")]
     rows = rows.assign(value=100 * rows["value"].astype(float), gated=rows["status"].eq("below gate"))
     if "alpha" not in rows:

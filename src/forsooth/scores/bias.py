@@ -11,16 +11,20 @@ and a map whose sum points the wrong way is judged as it stands. So is one that 
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
 from forsooth.games.shapley import Estimate
 from forsooth.records import Metric, UsageError
+from forsooth.scores.jackknife import jackknife
+from forsooth.scores.norms import means_over as means_over
+from forsooth.scores.norms import over_root as over_root
+from forsooth.scores.norms import squared_norms as squared_norms
 
 FRACTIONS = (0.1, 0.3, 0.5, 0.7, 0.9)
 ENDS = ("top", "bottom")
@@ -45,6 +49,19 @@ class Bias:
     anchor: Tensor
 
 
+class GroupMeans(NamedTuple):
+    """What a map and the Shapley values give to one group S.
+
+    first   (n,) mean of a / ‖a‖ over S
+    anchor  (n,) β_S
+    left    (n, g) β_S without each group of permutations
+    """
+
+    first: Tensor
+    anchor: Tensor
+    left: Tensor
+
+
 def m_bias(
     attribution: Tensor, shapley: Estimate, *, fraction: float, end: str, norm: str = "plain", ties: str = "share"
 ) -> Bias:
@@ -67,8 +84,9 @@ def m_bias(
 
 def relative_bias(attribution: Tensor, shapley: Estimate, *, fraction: float, end: str) -> Bias:
     """`m_bias` times √players, so that games of any size can be compared: 1 is what a constant map gives a player."""
-    root, found = attribution.shape[1] ** 0.5, m_bias(attribution, shapley, fraction=fraction, end=end)
-    return Bias(root * found.value, root * found.error, root * found.first, root * found.anchor)
+    root = attribution.shape[1] ** 0.5
+    plain = m_bias(attribution, shapley, fraction=fraction, end=end)
+    return Bias(root * plain.value, root * plain.error, root * plain.first, root * plain.anchor)
 
 
 def all_biases(
@@ -82,16 +100,52 @@ def all_biases(
     """`m_bias` for each (end, fraction) of `pairs`: the ten of the paper by default, from one sort and one norm."""
     known("norm", norm, NORMS)
     same_shape(attribution, shapley.values, "the Shapley values")
-    a, ordered, biases = unit(attribution), ascending(attribution), {}
-    square, squares = squared_norms(shapley, norm)
+    groups = group_means(attribution, shapley, squared_norms(shapley, norm), pairs=pairs, ties=ties)
+    return {pair: bias_of(group, shapley) for pair, group in zip(pairs, groups, strict=True)}
+
+
+def bias_of(group: GroupMeans, shapley: Estimate) -> Bias:
+    """|first - anchor| of one group, with the error of the anchor."""
+    value = (group.first - group.anchor).abs()
+    error = 0 * group.anchor
+    if shapley.permutations:
+        error = jackknife(group.anchor, group.left, shapley.sizes)
+    return Bias(value, error.masked_fill(value.isnan(), torch.nan), group.first, group.anchor)
+
+
+def replicates(
+    maps: Sequence[Tensor], shapley: Estimate, *, pairs: Sequence[tuple[str, float]] = PAIRS
+) -> tuple[Tensor, Tensor]:
+    """M_bias of many maps, and what its mean over `pairs` is without each group of permutations.
+
+    maps     (n, players) each, of the same inputs
+    returns  (m, n, pairs) and (m, n, groups) float64; `jackknife_parts` makes an error of the second
+    """
+    norms = squared_norms(shapley, "plain")
+    values = []
+    left = []
+    for attribution in maps:
+        groups = list(group_means(attribution, shapley, norms, pairs=pairs))
+        values.append(torch.stack([(group.first - group.anchor).abs() for group in groups], dim=1))
+        left.append(torch.stack([(group.first[:, None] - group.left).abs() for group in groups]).mean(0))
+    return torch.stack(values), torch.stack(left)
+
+
+def group_means(
+    attribution: Tensor,
+    shapley: Estimate,
+    norms: tuple[Tensor, Tensor],
+    *,
+    pairs: Sequence[tuple[str, float]],
+    ties: str = "share",
+) -> Iterator[GroupMeans]:
+    """For each (end, fraction) of `pairs`, from one sort; `norms` are the `squared_norms`."""
+    a = unit(attribution)
+    ordered = ascending(attribution)
     for end, fraction in pairs:
         s = seats(attribution, ordered, fraction=fraction, end=end, ties=ties)  # (n, players), rows sum to |S|
         mean, means = means_over(s, shapley)
-        first, anchor = (s * a).sum(1) / s.sum(1), over_root(mean, square)
-        value = (first - anchor).abs()
-        error = jackknife(anchor, over_root(means, squares), shapley.sizes) if shapley.permutations else 0 * anchor
-        biases[end, fraction] = Bias(value, error.masked_fill(value.isnan(), torch.nan), first, anchor)
-    return biases
+        yield GroupMeans((s * a).sum(1) / s.sum(1), over_root(mean, norms[0]), over_root(means, norms[1]))
 
 
 def chosen(attribution: Tensor, *, fraction: float, end: str, ties: str = "share") -> Tensor:
@@ -118,15 +172,26 @@ def seats(attribution: Tensor, ordered: Tensor, *, fraction: float, end: str, ti
     """`chosen`, given the rows of the attribution (n, players) in rising order, both (n, players)."""
     known("end", end, ENDS)
     known("ties", ties, TIES)
-    a, players = attribution.detach().to(torch.float64), attribution.shape[1]
-    size = group_size(players, fraction)
+    a = attribution.detach().to(torch.float64)
+    size = group_size(a.shape[1], fraction)
     if size == 0:
         return torch.full_like(a, torch.nan)
-    cut = ordered[:, players - size, None] if end == "top" else ordered[:, size - 1, None]  # (n, 1), the last in S
-    sure, tied = (a > cut if end == "top" else a < cut), a == cut
+    sure, tied = divided(a, ordered, size, end)
     left = (size - sure.sum(1, keepdim=True)).to(torch.float64)  # integers would divide in single precision
-    share = tied * (left / tied.sum(1, keepdim=True)) if ties == "share" else tied & (tied.cumsum(1) <= left)
+    if ties == "share":
+        share = tied * (left / tied.sum(1, keepdim=True))
+    else:
+        share = tied & (tied.cumsum(1) <= left)
     return (sure.to(torch.float64) + share).masked_fill(~a.isfinite().all(1, keepdim=True), torch.nan)
+
+
+def divided(a: Tensor, ordered: Tensor, size: int, end: str) -> tuple[Tensor, Tensor]:
+    """Who of a (n, players) is in S for sure, and who is tied with the last in S: (n, players) bool each."""
+    if end == "top":
+        last = ordered[:, -size, None]  # (n, 1)
+        return a > last, a == last
+    last = ordered[:, size - 1, None]
+    return a < last, a == last
 
 
 def group_size(players: int, fraction: float) -> int:
@@ -137,8 +202,10 @@ def group_size(players: int, fraction: float) -> int:
     """
     if not 0 < fraction < 1:
         raise UsageError(f"`fraction` must lie strictly between 0 and 1, got {fraction}")
-    asked = fraction * players
-    return 0 if asked < 1 - 1e-9 else round(asked)
+    share = fraction * players
+    if share < 1 - 1e-9:
+        return 0
+    return round(share)
 
 
 def too_few(players: int, fraction: float) -> str:
@@ -185,58 +252,9 @@ def deep_shap_distance(
     """
     known("ranked_by", ranked_by, ("attribution", "reference"))
     same_shape(attribution, reference, "the reference")
-    s = chosen(attribution if ranked_by == "attribution" else reference, fraction=fraction, end=end)
+    ranking = {"attribution": attribution, "reference": reference}[ranked_by]
+    s = chosen(ranking, fraction=fraction, end=end)
     return (s * (unit(attribution) - unit(reference))).sum(1).abs() / s.sum(1)
-
-
-def squared_norms(shapley: Estimate, norm: str) -> tuple[Tensor, Tensor]:
-    """‖A‖² of every sample, and what it is without each group of permutations.
-
-    returns  (n,) and (n, groups); may be negative with norm "split"
-
-    The mean Â of m gains g_1 … g_m has E‖Â‖² = ‖A‖² + noise: the plain norm is too long, which pulls β_S to zero. Gains
-    of different permutations are independent, so the mean of ⟨g_k, g_l⟩ over all pairs k ≠ l has no noise in it. It
-    needs no second pass: Σ_{k≠l} ⟨g_k, g_l⟩ = m²‖Â‖² - Σ‖g_k‖², and the squared standard errors add up to
-    (Σ‖g_k‖² - m‖Â‖²) / (m (m - 1)), hence the mean over pairs is ‖Â‖² - Σ error².
-    """
-    values, groups, sizes, total = shapley.values, shapley.groups, shapley.sizes, shapley.sizes.sum()
-    square = values.square().sum(1)
-    cross, own = torch.einsum("np,ngp->ng", values, groups), torch.einsum("ngp,ngp->ng", groups, groups)
-    # ‖total Â - size g‖², written out so that no second tensor of the size of `groups` is made
-    squares = (total**2 * square[:, None] - 2 * total * sizes * cross + sizes**2 * own) / (total - sizes) ** 2
-    if norm == "plain":
-        return square, squares
-    noise = shapley.error.square().sum(1)
-    return square - noise, squares - noise[:, None] * total / (total - sizes)  # fewer permutations, more noise
-
-
-def means_over(s: Tensor, shapley: Estimate) -> tuple[Tensor, Tensor]:
-    """The mean Shapley value over S, given as s (n, players): of all permutations (n,), without each group (n, g)."""
-    size, sizes, total = s.sum(1), shapley.sizes, shapley.sizes.sum()
-    mean = (s * shapley.values).sum(1) / size
-    parts = torch.einsum("np,ngp->ng", s, shapley.groups) / size[:, None]
-    return mean, (total * mean[:, None] - sizes * parts) / (total - sizes)
-
-
-def over_root(numerator: Tensor, square: Tensor) -> Tensor:
-    """numerator / √square, nan where the square is not positive."""
-    return numerator / square.masked_fill(~(square > 0), torch.nan).sqrt()
-
-
-def jackknife(whole: Tensor, left: Tensor, sizes: Tensor) -> Tensor:
-    """Standard error from the delete-a-group jackknife for groups of unequal size [busing1999delete].
-
-    whole    (n,) the estimate from all permutations
-    left     (n, g) the estimate without each group
-    sizes    (g,) permutations in each group
-    returns  (n,) nan with fewer than two groups
-
-    A group holds whole permutations, so the covariance between players, and between sum and norm, is in it.
-    """
-    ratio = sizes.sum() / sizes  # (g,)
-    pseudo = ratio * whole[:, None] - (ratio - 1) * left  # (n, g); for a plain mean these are the groups' own means
-    centre = (pseudo / ratio).sum(1, keepdim=True)
-    return ((pseudo - centre).square() / (ratio - 1)).mean(1).sqrt()
 
 
 def unit(values: Tensor) -> Tensor:
@@ -248,9 +266,9 @@ def unit(values: Tensor) -> Tensor:
 
 def same_shape(attribution: Tensor, other: Tensor, what: str) -> None:
     """Refuse an attribution that is not one number for each player of the other."""
-    shape, wanted = tuple(attribution.shape), tuple(other.shape)
-    if shape != wanted:
-        raise UsageError(f"`attribution` must have the shape of {what} {wanted}, got {shape}")
+    if attribution.shape != other.shape:
+        came = tuple(attribution.shape)
+        raise UsageError(f"`attribution` must have the shape of {what} {tuple(other.shape)}, got {came}")
 
 
 def known(argument: str, word: str, words: tuple[str, ...]) -> None:

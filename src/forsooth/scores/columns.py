@@ -6,9 +6,14 @@ added; when there is none left, duality proves that the plan is optimal over all
 problem on cells twice as wide, and so on down to a problem small enough for the dense solver.
 
 The solver is the network simplex of [bonneel2011displacement] in [flamary2021pot], which releases the interpreter lock.
+Its sparse form is no public part of that package: where it is missing, all arcs are solved at once, which is slower.
 """
 
+import importlib
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +25,7 @@ Indices = NDArray[np.int64]
 DENSE = 2**15  # arcs up to which the dense solver is the faster one
 ARCS_PER_POINT = 6  # of the first guess; fewer cost more rounds, more cost longer rounds
 ROUNDS = 100  # four to six are the rule
+RESULTS = {"emd_c": 4, "emd_c_sparse": 6}  # what the private solvers of POT give beside their code
 
 
 class NotOptimalError(Exception):
@@ -51,11 +57,45 @@ def dense(supply: Floats, demand: Floats, distance: Floats, *, pivots: int) -> t
     pivots    steps of the simplex after which we give up
     returns   flow (n, m), cost, and the potentials u (n,) and v (m,)
     """
-    from ot.lp.emd_wrap import emd_c  # here, since the package takes two seconds to import
-
-    flow, cost, u, v, code = emd_c(supply, demand, distance, pivots, 1)
+    solver = private_solver("emd_c")
+    if solver is None:
+        return public_dense(supply, demand, distance, pivots=pivots)
+    flow, cost, u, v, code = solver(supply, demand, distance, pivots, 1)
     check(code, pivots)
     return flow, cost, u, v
+
+
+def public_dense(
+    supply: Floats, demand: Floats, distance: Floats, *, pivots: int
+) -> tuple[Floats, float, Floats, Floats]:
+    """`dense` by the public function of the package, which checks more and so takes longer on small problems."""
+    ot = importlib.import_module("ot")
+    flow, log = ot.emd(supply, demand, distance, numItermax=pivots, log=True, center_dual=False)
+    check(log["result_code"], pivots)
+    return flow, log["cost"], log["u"], log["v"]
+
+
+@cache
+def private_solver(name: str) -> Callable[..., Any] | None:
+    """`emd_c` or `emd_c_sparse` of POT, if the installed version has it and it works as we call it; else None.
+
+    Neither is public, so that a new version may drop it or change its arguments. It is tried on a single arc. The
+    package is imported here, since that takes two seconds.
+    """
+    one = np.ones(1)
+    at = np.zeros(1, dtype=np.uint64)
+    trials: dict[str, tuple[Any, ...]] = {
+        "emd_c": (one, one, one[:, None], 1000, 1),
+        "emd_c_sparse": (one, one, at, at, one, 1000, None, None),
+    }
+    try:
+        solver = getattr(importlib.import_module("ot.lp.emd_wrap"), name)
+        *rest, code = solver(*trials[name])
+    except (ImportError, AttributeError, TypeError, ValueError):
+        return None
+    if len(rest) != RESULTS[name] or code != 1:
+        return None
+    return solver
 
 
 def check(code: int, pivots: int) -> None:
@@ -76,18 +116,25 @@ def solve(supply: Floats, sources: Floats, demand: Floats, targets: Floats, *, p
     """
     demand = demand * (supply.sum() / demand.sum())
     distance = cdist(sources, targets)
-    if distance.size <= DENSE:
+    if distance.size <= DENSE or private_solver("emd_c_sparse") is None:
         flow, cost, u, v = dense(supply, demand, distance, pivots=pivots)
         return Plan(cost, u, v, *np.nonzero(flow))
     coarse_supply, coarse_sources, source_cell = coarsen(supply, sources, side=side)
     coarse_demand, coarse_targets, target_cell = coarsen(demand, targets, side=side)
     coarse = solve(coarse_supply, coarse_sources, coarse_demand, coarse_targets, pivots=pivots, side=2 * side)
-    # The children of the arcs in use can carry the coarse plan: with them the guess is feasible.
-    used = np.zeros((len(coarse_supply), len(coarse_demand)), dtype=bool)
-    used[coarse.rows, coarse.columns] = True
     u = (cdist(sources, coarse_targets) - coarse.v).min(1)  # potentials are 1-Lipschitz: so is this extension
-    guess = promising(distance, u) | used[source_cell][:, target_cell]
+    guess = promising(distance, u) | in_use(coarse)[source_cell][:, target_cell]
     return refine(supply, demand, distance, np.flatnonzero(guess), pivots=pivots)
+
+
+def in_use(coarse: Plan) -> NDArray[np.bool_]:
+    """The arcs (n, m) of a plan that carry mass.
+
+    Their children can carry the coarse plan: with them the guess is feasible.
+    """
+    used = np.zeros((len(coarse.u), len(coarse.v)), dtype=bool)
+    used[coarse.rows, coarse.columns] = True
+    return used
 
 
 def coarsen(mass: Floats, places: Floats, *, side: float) -> tuple[Floats, Floats, Indices]:
@@ -127,22 +174,27 @@ def refine(supply: Floats, demand: Floats, distance: Floats, arcs: Indices, *, p
     distance  (n, m)
     arcs      (arcs,) positions in the flattened `distance`, enough of them for a plan to exist
     """
-    from ot.lp.emd_wrap import emd_c_sparse
-
+    solver = private_solver("emd_c_sparse")
+    assert solver is not None
     n, m = distance.shape
     u = v = None
     # The potentials carry the rounding of an artificial cost, about (n + m) times the largest distance.
     rounding = 2 * np.finfo(np.float64).eps * (n + m) * distance.max()
     for _ in range(ROUNDS):
         rows, columns = np.divmod(arcs, m)
-        tail, head, _mass, cost, u, v, code = emd_c_sparse(
+        tail, head, _mass, cost, u, v, code = solver(
             supply, demand, rows.astype(np.uint64), columns.astype(np.uint64), distance.flat[arcs], pivots, u, v
         )
         check(code, pivots)
-        reduced = distance - v
-        reduced -= u[:, None]
-        better = np.flatnonzero(reduced < -rounding)
+        better = improving(distance, u, v, rounding)
         if not len(better):
             return Plan(cost, u, v, tail.astype(np.int64), head.astype(np.int64))
         arcs = np.concatenate([arcs, better])
     raise NotOptimalError(f"columns were still missing after {ROUNDS} rounds")
+
+
+def improving(distance: Floats, u: Floats, v: Floats, rounding: float) -> Indices:
+    """Positions in the flattened distance (n, m) of the arcs whose reduced cost is below zero by more than rounding."""
+    reduced = distance - v
+    reduced -= u[:, None]
+    return np.flatnonzero(reduced < -rounding)

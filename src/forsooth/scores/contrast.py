@@ -3,14 +3,19 @@
 All scores read saliency in [0, 1] without a channel axis, made by `reduced`, and the pixels of a concept c.
 """
 
-from typing import Literal
+from typing import Literal, TypeVar
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from forsooth.records import Metric, UsageError
 
 THRESHOLD = 0.1  # a change of g_c that the authors could see
+
+Floats = NDArray[np.float64]
+Array = TypeVar("Array", Tensor, Floats)
 
 
 def reduced(maps: Tensor, *, percentile: float = 99.0, lowest: Literal["minimum", "zero"] = "minimum") -> Tensor:
@@ -31,25 +36,35 @@ def reduced(maps: Tensor, *, percentile: float = 99.0, lowest: Literal["minimum"
     if not 0 < percentile <= 100:
         raise UsageError(f"`percentile` must lie in (0, 100], got {percentile}")
     _known("lowest", lowest, ("minimum", "zero"))
-    positive = maps.detach().clamp(min=0).flatten(2)
-    finite = maps.flatten(1).isfinite().all(1)
-    top = positive.amax((1, 2), keepdim=True)
-    flat = (positive / top).mean(1)  # divided first: no sum grows too large, whatever the scale of the map
-    low = flat.amin(1, keepdim=True) if lowest == "minimum" else torch.zeros_like(top[:, 0])
-    high = _percentile(flat, percentile)
-    scaled = ((flat - low) / (high - low)).clamp(0, 1)
-    scaled = torch.where(high > low, scaled, (flat > low).to(flat))
-    bad = ~finite | ~(flat.amax(1) > low[:, 0])
+    flat = _positive(maps)
+    low = flat.amin(1, keepdim=True)
+    if lowest == "zero":
+        low = torch.zeros_like(low)
+    scaled = _scaled(flat, low, _percentile(flat, percentile))
+    bad = ~maps.flatten(1).isfinite().all(1) | ~(flat.amax(1) > low[:, 0])
     return scaled.masked_fill(bad[:, None], torch.nan).unflatten(1, maps.shape[2:])
+
+
+def _positive(maps: Tensor) -> Tensor:
+    """The mean over channels of the positive part of maps (n, c, *space), the largest value 1. (n, pixels)"""
+    positive = maps.detach().clamp(min=0).flatten(2)
+    top = positive.amax((1, 2), keepdim=True)
+    return (positive / top).mean(1)  # divided first: no sum grows too large, whatever the scale of the map
+
+
+def _scaled(flat: Tensor, low: Tensor, high: Tensor) -> Tensor:
+    """flat (n, pixels) with low (n, 1) at 0 and high (n, 1) at 1, cut beyond them."""
+    between = ((flat - low) / (high - low)).clamp(0, 1)
+    return torch.where(high > low, between, (flat > low).to(flat))
 
 
 def _percentile(flat: Tensor, percentile: float) -> Tensor:
     """(n, 1) of flat (n, pixels), between neighbours linearly; torch.quantile refuses large inputs."""
     place = percentile / 100 * (flat.shape[1] - 1)
     below = min(int(place), flat.shape[1] - 1)
+    above = min(below + 1, flat.shape[1] - 1)
     ordered = flat.sort(dim=1).values
-    first, second = ordered[:, below], ordered[:, min(below + 1, flat.shape[1] - 1)]
-    return torch.lerp(first, second, place - below)[:, None]
+    return torch.lerp(ordered[:, below], ordered[:, above], place - below)[:, None]
 
 
 def g_c(saliency: Tensor, mask: Tensor) -> Tensor:
@@ -63,14 +78,19 @@ def g_c(saliency: Tensor, mask: Tensor) -> Tensor:
         raise UsageError(f"`mask` must have the shape of the saliency {tuple(saliency.shape)}, got {tuple(mask.shape)}")
     if mask.dtype != torch.bool:
         raise UsageError(f"`mask` must be of type torch.bool, got {mask.dtype}")
-    values, inside = saliency.detach().flatten(1), mask.flatten(1)
+    values = saliency.detach().flatten(1)
+    _within_one(values)
+    inside = mask.flatten(1)
+    mean = values.masked_fill(~inside, 0).sum(1, dtype=torch.float64) / inside.sum(1)
+    return mean.masked_fill(values.isnan().any(1), torch.nan)
+
+
+def _within_one(values: Tensor) -> None:
+    """An error where saliency (n, pixels) leaves [0, 1]."""
     outside = (values < 0) | (values > 1)
     if outside.any():
         came = f"{values[outside].min().item():g} to {values[outside].max().item():g}"
         raise UsageError(f"`saliency` must lie in [0, 1], see `reduced`; got also {came}")
-    broken = values.isnan().any(1)
-    total = values.masked_fill(~inside, 0).sum(1, dtype=torch.float64) / inside.sum(1)
-    return total.masked_fill(broken, torch.nan)
 
 
 def mcs(attribution: Tensor, anchor: Tensor, truth: Tensor) -> Tensor:
@@ -82,7 +102,7 @@ def mcs(attribution: Tensor, anchor: Tensor, truth: Tensor) -> Tensor:
     returns      (n,) float64 in [-1, 1]; nan where one of the two is undefined
 
     Section 4.2. The mean over the inputs that both models get right is the released MCS; as printed, each model has
-    its own correct set, and the two means are no mean of differences: see `contrast`.
+    its own correct set, and the two means are no mean of differences.
     """
     return g_c(attribution, truth) - g_c(anchor, truth)
 
@@ -97,7 +117,8 @@ def idr(attribution: Tensor, anchor: Tensor, truth: Tensor) -> Tensor:
 
     Section 4.3. Strict: equal attributions are 0, in the paper as in the released code.
     """
-    there, without = g_c(attribution, truth), g_c(anchor, truth)
+    there = g_c(attribution, truth)
+    without = g_c(anchor, truth)
     return (there < without).to(torch.float64).masked_fill((there + without).isnan(), torch.nan)
 
 
@@ -109,8 +130,24 @@ def relative_change(attribution: Tensor, anchor: Tensor, truth: Tensor) -> Tenso
     truth        (n, *map) bool, where the patch is or would be
     returns      (n,) float64; inf where g_c(x) is 0 and g_c(x + δ) is not; nan where both are 0 or one is undefined
     """
-    after, before = g_c(attribution, truth), g_c(anchor, truth)
-    return (after - before).abs() / before
+    return relative_difference(g_c(attribution, truth), g_c(anchor, truth))
+
+
+def relative_difference(after: Array, before: Array) -> Array:
+    """|after - before| / before of g_c, (n,) each: inf where only `before` is 0, nan where both are."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return abs(after - before) / before
+
+
+def iir_rates(after: Floats, before: Floats, thresholds: Floats) -> Floats:
+    """The share of inputs whose g_c a patch changes by less than each threshold; what is undefined counts as more.
+
+    after, before  (n,) g_c with and without the patch
+    thresholds     (m,) shares of g_c before
+    returns        (m,)
+    """
+    change = relative_difference(after, before)
+    return np.asarray((change[:, None] < thresholds).mean(0))
 
 
 def iir(
@@ -153,42 +190,6 @@ def iir_curve(
     return same.to(torch.float64).masked_fill(undefined[:, None], torch.nan)
 
 
-def among(values: Tensor, *correct: Tensor) -> Tensor:
-    """values (n,) with nan where one of `correct`, each (n,) bool, is not: X_corr, of one model or of several."""
-    for own in correct:
-        if own.shape != values.shape or own.dtype != torch.bool:
-            raise UsageError(f"`correct` must be {tuple(values.shape)} bool, got {tuple(own.shape)} {own.dtype}")
-        values = values.masked_fill(~own.to(values.device), torch.nan)
-    return values
-
-
-def concept_attribution(values: Tensor, correct: Tensor) -> float:
-    """G_c: the mean of g_c, values (n,), over the inputs that are classified correctly, correct (n,) bool.
-
-    What is undefined is left out. An error where nothing is left.
-    """
-    kept = among(values, correct)
-    if not bool(correct.any()):
-        raise UsageError(f"`correct` must hold at least one sample, got none of {len(correct)}")
-    if bool(kept.isnan().all()):
-        raise UsageError(f"`values` must be defined for a correct sample, got nan for all {int(correct.sum())}")
-    return kept.nanmean().item()
-
-
-def contrast(first: tuple[Tensor, Tensor], second: tuple[Tensor, Tensor], *, over: Literal["own", "both"]) -> float:
-    """MCS of two models over a set.
-
-    first, second  g_c (n,) and which inputs the model gets right (n,) bool, for f_1 and f_2
-    over           the correct inputs of each model's "own", as printed; or of "both", as the released code does
-    """
-    _known("over", over, ("own", "both"))
-    if first[0].shape != second[0].shape:
-        shapes = f"{tuple(first[0].shape)} and {tuple(second[0].shape)}"
-        raise UsageError(f"`first` and `second` must be on the same inputs, got {shapes}")
-    correct = (first[1], second[1]) if over == "own" else (first[1] & second[1],) * 2
-    return concept_attribution(first[0], correct[0]) - concept_attribution(second[0], correct[1])
-
-
 def random_masks(masks: Tensor, *, generator: torch.Generator, kind: Literal["moved", "scattered"] = "moved") -> Tensor:
     """Masks of the same sizes elsewhere, for the baselines.
 
@@ -201,11 +202,18 @@ def random_masks(masks: Tensor, *, generator: torch.Generator, kind: Literal["mo
     _known("kind", kind, ("moved", "scattered"))
     if masks.ndim != 3 or masks.dtype != torch.bool:
         raise UsageError(f"`masks` must be (n, height, width) bool, got {tuple(masks.shape)} {masks.dtype}")
+    if not len(masks):
+        return masks
     if kind == "scattered":
-        order = torch.rand(masks.flatten(1).shape, generator=generator).argsort(dim=1).to(masks.device)
-        return (order.argsort(dim=1) < masks.flatten(1).sum(1, keepdim=True)).view_as(masks)
+        return _scattered(masks, generator)
     draws = torch.rand(len(masks), 2, generator=generator, dtype=torch.float64).tolist()
-    return torch.stack([_moved(mask, at) for mask, at in zip(masks, draws, strict=True)]) if len(masks) else masks
+    return torch.stack([_moved(mask, at) for mask, at in zip(masks, draws, strict=True)])
+
+
+def _scattered(masks: Tensor, generator: torch.Generator) -> Tensor:
+    """As many pixels as in each of masks (n, height, width), anywhere."""
+    order = torch.rand(masks.flatten(1).shape, generator=generator).argsort(dim=1).to(masks.device)
+    return (order.argsort(dim=1) < masks.flatten(1).sum(1, keepdim=True)).view_as(masks)
 
 
 def _moved(mask: Tensor, at: list[float]) -> Tensor:
@@ -215,8 +223,9 @@ def _moved(mask: Tensor, at: list[float]) -> Tensor:
     shifts = []
     for axis in (0, 1):
         seen = mask.any(1 - axis).nonzero()[:, 0]
-        first, last = int(seen[0]), int(seen[-1])
-        free = mask.shape[axis] - (last - first + 1)
+        first = int(seen[0])
+        length = int(seen[-1]) - first + 1
+        free = mask.shape[axis] - length
         shifts.append(int(at[axis] * (free + 1)) - first)
     return mask.roll(shifts, (0, 1))  # nothing wraps: the box stays inside
 
@@ -248,9 +257,10 @@ def pearson(series: Tensor, drop: Tensor) -> float:
         raise UsageError(f"`series` and `drop` must be (m,) with m of at least 2, got {shapes}")
     both = torch.stack([series.detach().cpu(), drop.detach().cpu()]).to(torch.float64)
     centred = both - both.mean(1, keepdim=True)
-    flat = both.amax(1) == both.amin(1)  # rounding leaves a constant a tiny rest
+    if (both.amax(1) == both.amin(1)).any():  # rounding leaves a constant a tiny rest
+        return torch.nan
     unit = centred / centred.norm(dim=1, keepdim=True)
-    return torch.nan if flat.any() else (unit[0] @ unit[1]).item()
+    return (unit[0] @ unit[1]).item()
 
 
 def _known(argument: str, word: str, words: tuple[str, ...]) -> None:

@@ -10,7 +10,9 @@ from torch import Tensor
 
 from forsooth.games.shapley import Estimate
 from forsooth.records import UsageError
-from forsooth.scores.bias import chosen, jackknife, means_over, same_shape
+from forsooth.scores.bias import chosen, same_shape
+from forsooth.scores.jackknife import jackknife
+from forsooth.scores.norms import means_over
 
 UNCONVERGED = 0.1  # share of noise in ‖Â‖² from which a warning is due: there the norm is too long by 5 %
 

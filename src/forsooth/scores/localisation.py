@@ -51,19 +51,27 @@ def top_hits(attribution: Tensor, region: Tensor, *, share: float | None = None)
     Pixels tied at the k-th value share the places that are left: the mean over all orders of the tied pixels. Pixels
     with the value zero are never selected, and leave their places empty.
     """
-    size, inside = magnitude(attribution, region), region.flatten(1)
-    if share is None:
-        k = inside.sum(1)
-    elif 0 < share <= 1:
-        k = torch.full((len(size),), max(1, round(share * size.shape[1])), device=size.device)
-    else:
-        raise UsageError(f"`share` must lie in (0, 1], got {share}")
+    size = magnitude(attribution, region)
+    inside = region.flatten(1)
+    k = places(inside, share)
     descending = size.sort(dim=1, descending=True).values
     last = descending.gather(1, (k[:, None] - 1).clamp(min=0))  # (n, 1), the k-th largest value
-    above, tied = size > last, (size == last) & (last > 0)
-    places = (k - above.sum(1)).to(size)
-    hits = (above & inside).sum(1) + places * (tied & inside).sum(1) / tied.sum(1).clamp(min=1)
+    above = size > last
+    tied = (size == last) & (last > 0)
+    left = (k - above.sum(1)).to(size)
+    shared = left * (tied & inside).sum(1) / tied.sum(1).clamp(min=1)
+    hits = (above & inside).sum(1) + shared
     return hits.masked_fill(last[:, 0].isnan(), torch.nan), k
+
+
+def places(inside: Tensor, share: float | None) -> Tensor:
+    """How many pixels are selected of each map: k of `top_hits`, for a region inside (n, pixels). (n,) int"""
+    if share is None:
+        return inside.sum(1)
+    if not 0 < share <= 1:
+        raise UsageError(f"`share` must lie in (0, 1], got {share}")
+    count, pixels = inside.shape
+    return torch.full((count,), max(1, round(share * pixels)), device=inside.device)
 
 
 def ima(attribution: Tensor, truth: Tensor) -> Tensor:

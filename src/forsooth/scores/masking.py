@@ -24,11 +24,18 @@ def order_dependence(gains: Tensor, *, centre: str = "mean") -> Tensor:
     if centre not in ("mean", "median"):
         raise UsageError(f"`centre` must be one of mean, median, got {centre!r}")
     gains = gains.detach().to(torch.float64)
-    size, usual = gains.abs(), gains.mean(1, keepdim=True).abs()
+    size = gains.abs()
+    usual = gains.mean(1, keepdim=True).abs()
     ratio = torch.maximum(size / usual, usual / size).masked_fill(size == usual, 1.0)
     if centre == "mean":
         return ratio.mean(1)
-    ordered, contexts = ratio.sort(dim=1).values, ratio.shape[1]
+    return median(ratio)
+
+
+def median(ratio: Tensor) -> Tensor:
+    """The median over contexts of ratio (n, contexts, players), of an even number the mean of the middle two."""
+    contexts = ratio.shape[1]
+    ordered = ratio.sort(dim=1).values
     middle = (ordered[:, (contexts - 1) // 2] + ordered[:, contexts // 2]) / 2
     return middle.masked_fill(ratio.isnan().any(1), torch.nan)
 
@@ -74,14 +81,22 @@ def curve(played: Game, attribution: Tensor, *, steps: int, hide: bool) -> Tenso
     attribution  (n, players)
     returns      (n, steps + 1), on the device of x; rows of nan where a map is not finite
     """
-    if tuple(attribution.shape) != (len(played.x), played.count):
-        expected, came = (len(played.x), played.count), tuple(attribution.shape)
-        raise UsageError(f"`attribution` must have shape (n, players) {expected}, got {came}")
-    ranks = attribution.detach().argsort(dim=1, descending=True, stable=True).argsort(dim=1)  # 0: the highest
-    reached = ranks[:, None] < counts(played.count, steps).to(ranks.device)[:, None]  # (n, steps + 1, players)
-    rows = [values_of(part_of(played, i, i + 1), masks) for i, masks in enumerate(~reached if hide else reached)]
-    values = torch.cat(rows) if rows else played.x.new_empty(0, steps + 1)
+    expected = (len(played.x), played.count)
+    if tuple(attribution.shape) != expected:
+        raise UsageError(f"`attribution` must have shape (n, players) {expected}, got {tuple(attribution.shape)}")
+    shown = reached(attribution, counts(played.count, steps))
+    if hide:
+        shown = ~shown
+    if not len(shown):
+        return played.x.new_empty(0, steps + 1)
+    values = torch.cat([values_of(part_of(played, i, i + 1), masks) for i, masks in enumerate(shown)])
     return values.masked_fill(~attribution.isfinite().all(1, keepdim=True), torch.nan)
+
+
+def reached(attribution: Tensor, counts: Tensor) -> Tensor:
+    """Who of the players of attribution (n, players) is among the highest, for each of counts (s,). (n, s, players)"""
+    ranks = attribution.detach().argsort(dim=1, descending=True, stable=True).argsort(dim=1)  # 0: the highest
+    return ranks[:, None] < counts.to(ranks.device)[:, None]
 
 
 def counts(players: int, steps: int) -> Tensor:

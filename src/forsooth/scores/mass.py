@@ -7,7 +7,7 @@ from torch import Tensor
 
 from forsooth.games.shapley import Estimate
 from forsooth.records import UsageError
-from forsooth.scores.bias import jackknife
+from forsooth.scores.jackknife import jackknife
 
 SPLITS = 64
 
@@ -46,10 +46,29 @@ def mass_inside(shapley: Estimate, inside: Tensor) -> Mass:
     if len(shapley.sizes) < 2:
         unknown = torch.full_like(plain, torch.nan)
         return Mass(unknown, unknown, plain)
+    return Mass(*signed_mass(shapley, inside), plain)
+
+
+def signed_mass(shapley: Estimate, inside: Tensor) -> tuple[Tensor, Tensor]:
+    """The share freed of noise and its standard error, (n,) each; arguments as in `mass_inside`."""
     signed, left = signed_sums(shapley.sizes[:, None] * shapley.groups)
     value = share(signed, inside)
-    without = share(left, inside if inside.ndim == 1 else inside[:, None])  # (n, g)
-    return Mass(value, jackknife(value, without, shapley.sizes), plain)
+    if inside.ndim == 2:
+        inside = inside[:, None]  # the same in every group
+    return value, jackknife(value, share(left, inside), shapley.sizes)
+
+
+def relative_attribution(values: Tensor, region: Tensor) -> Tensor:
+    """|A_k| / mean |A| of one region k among all: 0 if it did not matter, 1 if as much as the others.
+
+    values   (n, regions) Shapley values
+    region   (n,) int64, k
+    returns  (n,) nan where all values are zero
+
+    [anonymous2023evaluation], Fig. 3.
+    """
+    size = values.abs()
+    return size.gather(1, region[:, None])[:, 0] / size.mean(1)
 
 
 def signed_sums(groups: Tensor) -> tuple[Tensor, Tensor]:
@@ -57,15 +76,21 @@ def signed_sums(groups: Tensor) -> tuple[Tensor, Tensor]:
 
     returns  (n, players) from all groups, and (n, g, players) without each of them
     """
-    signed, left = torch.zeros_like(groups[:, 0]), torch.zeros_like(groups)
+    signed = torch.zeros_like(groups[:, 0])
+    left = torch.zeros_like(groups)
     for half in halves(groups.shape[1]):
         first = groups * half.to(groups)[:, None]
         second = groups - first
-        one, other = first.sum(1), second.sum(1)
-        signed += one * other.sign() + other * one.sign()
-        one, other = one[:, None] - first, other[:, None] - second
-        left += one * other.sign() + other * one.sign()
+        one = first.sum(1)
+        other = second.sum(1)
+        signed += crossed(one, other)
+        left += crossed(one[:, None] - first, other[:, None] - second)
     return signed, left
+
+
+def crossed(one: Tensor, other: Tensor) -> Tensor:
+    """The values of each half with the signs of the other, added."""
+    return one * other.sign() + other * one.sign()
 
 
 def halves(groups: int) -> list[Tensor]:

@@ -47,6 +47,27 @@ def attr_words(attribution: Tensor, truth: Tensor, tokens: Tensor) -> Tensor:
     return ((size * inside).sum(1) / size.sum(1)).masked_fill(~defined, torch.nan)
 
 
+def share_on(weights: Tensor, mask: Tensor) -> float:
+    """The share of the absolute weights (length,) of one document on the words of the mask (length,) bool.
+
+    nan where no word has a weight, or none is in the mask. `attr_words` of many documents, for weights of any scale.
+    """
+    total = weights.abs().sum()
+    if not total > 0 or not mask.any():
+        return float("nan")
+    return float(weights.abs()[mask].sum() / total)
+
+
+def peaks(weights: Tensor) -> Tensor:
+    """(length,) bool: whether a word has more weight than the words beside it; weights (length,).
+
+    >>> peaks(torch.tensor([3.0, 1.0, 2.0])).tolist()
+    [True, False, True]
+    """
+    padded = torch.nn.functional.pad(weights, (1, 1), value=-torch.inf)
+    return (weights > padded[:-2]) & (weights > padded[2:])
+
+
 def frequency(truth: Tensor, tokens: Tensor) -> Tensor:
     """The share (n,) float64 of the words of a document that are in the truth; nan for an empty document."""
     inside, words = masks(truth, truth, tokens)

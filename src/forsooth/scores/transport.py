@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -31,9 +32,7 @@ def transport_cost(attribution: Tensor, truth: Tensor, *, threads: int = 1, pivo
     """
     if threads < 1 or pivots < 1:
         raise UsageError(f"`threads` and `pivots` must be at least 1, got {threads} and {pivots}")
-    size = magnitude(attribution, truth)
-    size = size / size.amax(1, keepdim=True)  # keeps the sum finite whatever the scale of the map
-    shares = (size / size.sum(1, keepdim=True)).cpu().numpy()
+    shares = masses(attribution, truth)
     masks = truth.flatten(1).cpu().numpy()
     pixels = np.stack([axis.ravel() for axis in np.indices(truth.shape[1:], dtype=np.float64)], axis=1)
     parts = [part for part in np.array_split(np.arange(len(shares)), threads) if len(part)]
@@ -43,6 +42,35 @@ def transport_cost(attribution: Tensor, truth: Tensor, *, threads: int = 1, pivo
     return torch.tensor(done, dtype=torch.float64, device=attribution.device)
 
 
+def masses(attribution: Tensor, truth: Tensor) -> Floats:
+    """The absolute map with a sum of one, (n, pixels); nan where undefined, see `magnitude`."""
+    size = magnitude(attribution, truth)
+    size = size / size.amax(1, keepdim=True)  # keeps the sum finite whatever the scale of the map
+    return (size / size.sum(1, keepdim=True)).cpu().numpy()
+
+
+@dataclass(frozen=True)
+class Goal:
+    """The truth as a place to travel to.
+
+    mask      (pixels,) bool
+    share     (pixels,) masses of sum one
+    distance  (pixels, pixels of the mask); None where so many are better solved by columns
+    """
+
+    mask: NDArray[np.bool_]
+    share: Floats
+    distance: Floats | None
+
+
+def goal_of(mask: NDArray[np.bool_], pixels: Floats) -> Goal:
+    """The goal of a mask (pixels,) whose pixels have the places (pixels, d)."""
+    share = mask / max(1, mask.sum())
+    if len(pixels) * mask.sum() > DENSE:
+        return Goal(mask, share, None)
+    return Goal(mask, share, cdist(pixels, pixels[mask]))
+
+
 def costs_in_turn(shares: Floats, masks: NDArray[np.bool_], pixels: Floats, *, pivots: int) -> list[float]:
     """The cost of one map after the other; maps that follow one another with the same mask share the distances.
 
@@ -50,22 +78,25 @@ def costs_in_turn(shares: Floats, masks: NDArray[np.bool_], pixels: Floats, *, p
     masks   (n, pixels)
     pixels  (pixels, d) their places
     """
-    costs, mask = [], None
-    for share, own in zip(shares, masks, strict=True):
-        if mask is None or not (mask == own).all():
-            mask, goal = own, own / max(1, own.sum())
-            small = len(pixels) * own.sum() <= DENSE
-            distance, demand = (cdist(pixels, pixels[own]), goal[own]) if small else (pixels[:0], goal[:0])
-        try:
-            if math.isnan(share[0]):
-                costs.append(math.nan)
-            elif small:
-                costs.append(dense(share, demand, distance, pivots=pivots)[1])
-            else:
-                costs.append(cost_of_excess(share, goal, pixels, pivots=pivots))
-        except NotOptimalError:
-            costs.append(math.nan)
+    costs = []
+    goal = None
+    for share, mask in zip(shares, masks, strict=True):
+        if goal is None or not (goal.mask == mask).all():
+            goal = goal_of(mask, pixels)
+        costs.append(cost(share, goal, pixels, pivots=pivots))
     return costs
+
+
+def cost(share: Floats, goal: Goal, pixels: Floats, *, pivots: int) -> float:
+    """The cost of one map, share (pixels,) with places pixels (pixels, d); nan where undefined or not solved."""
+    if math.isnan(share[0]):
+        return math.nan
+    try:
+        if goal.distance is None:
+            return cost_of_excess(share, goal.share, pixels, pivots=pivots)
+        return dense(share, goal.share[goal.mask], goal.distance, pivots=pivots)[1]
+    except NotOptimalError:
+        return math.nan
 
 
 def cost_of_excess(share: Floats, goal: Floats, pixels: Floats, *, pivots: int) -> float:
@@ -77,7 +108,8 @@ def cost_of_excess(share: Floats, goal: Floats, pixels: Floats, *, pivots: int) 
     """
     excess = share - goal
     rounding = 4 * np.finfo(np.float64).eps * goal.max()
-    give, take = np.flatnonzero(excess > rounding), np.flatnonzero(excess < -rounding)
+    give = np.flatnonzero(excess > rounding)
+    take = np.flatnonzero(excess < -rounding)
     if not len(give) or not len(take):
         return 0.0
     mass = excess[give].sum()

@@ -39,6 +39,32 @@ Applied Statistics 1 (a bootstrap of rows and columns triples E). Satterthwaite 
 over Holm on 24 methods, and needs draws). Woodruff 1952, Journal of the American Statistical Association 47.
 """
 
-from forsooth.stats.claims import SHARE, Interval, crossed, holm, mean_of, share_of
+from forsooth.stats.claims import holm
+from forsooth.stats.intervals import (
+    SHARE,
+    Interval,
+    crossed_interval,
+    mean_interval,
+    samples_and_trainings,
+    share_interval,
+    variance_ratio_interval,
+)
 
-__all__ = ["SHARE", "Interval", "crossed", "holm", "mean_of", "share_of"]
+# Former names, until their last callers have moved.
+crossed = crossed_interval
+mean_of = mean_interval
+share_of = share_interval
+
+__all__ = [
+    "SHARE",
+    "Interval",
+    "crossed",
+    "crossed_interval",
+    "holm",
+    "mean_interval",
+    "mean_of",
+    "samples_and_trainings",
+    "share_interval",
+    "share_of",
+    "variance_ratio_interval",
+]

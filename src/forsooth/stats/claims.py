@@ -1,74 +1,60 @@
-"""Means and shares with their intervals, and many claims judged at once."""
+"""Tests of single claims, and families of claims that are judged together."""
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Hashable, Mapping, Sequence
+from typing import TypeVar
 
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
-SHARE = (0.0, 1.0)  # where a share can lie
+from forsooth.stats.intervals import Floats, finite
+
+Name = TypeVar("Name", bound=Hashable)
 
 
-class Interval(NamedTuple):
-    """A mean or share with its 95 % interval; nan where one value says nothing of the spread."""
+def t_test_above(values: ArrayLike) -> float:
+    """One-sided p of Student's test that the mean of values (n,) is above 0; nan where they are too few, or all 0.
 
-    mean: float
-    low: float
-    high: float
-    n: int
-
-    def __str__(self) -> str:
-        return f"{self.mean:.2f} [{self.low:.2f}, {self.high:.2f}], n = {self.n}"
-
-
-def mean_of(values: Sequence[float] | pd.Series, *, bounds: tuple[float, float] = (-np.inf, np.inf)) -> Interval:
-    """Mean over models with Student's interval, which ends where no value can be.
-
-    >>> print(mean_of([0.0, 1.0, 0.5]))
-    0.50 [-0.74, 1.74], n = 3
-    >>> print(mean_of([0.0, 1.0, 0.5], bounds=SHARE))
-    0.50 [0.00, 1.00], n = 3
+    >>> round(t_test_above([0.1, 0.2, 0.3]), 3)
+    0.037
     """
-    known = np.asarray(values, dtype=float)
-    known = known[np.isfinite(known)]
-    if not len(known):
-        return Interval(np.nan, np.nan, np.nan, 0)
-    middle = float(known.mean())
-    if len(known) < 2:
-        return Interval(middle, np.nan, np.nan, 1)
-    half = float(stats.t.ppf(0.975, len(known) - 1) * known.std(ddof=1) / np.sqrt(len(known)))
-    return Interval(middle, max(middle - half, bounds[0]), min(middle + half, bounds[1]), len(known))
+    numbers = finite(values)
+    if len(numbers) < 2:
+        return float("nan")
+    error = numbers.std(ddof=1) / np.sqrt(len(numbers))
+    if error == 0:
+        return {1.0: 0.0, -1.0: 1.0}.get(float(np.sign(numbers.mean())), float("nan"))
+    return float(stats.t.sf(numbers.mean() / error, len(numbers) - 1))
 
 
-def crossed(one: pd.Series, two: pd.Series, *, bounds: tuple[float, float]) -> Interval:
-    """Mean of a table by its rows' means and its columns' means: two sources of chance, whose variances add up.
+def t_test(values: ArrayLike) -> float:
+    """Two-sided p of Student's test that the mean of values (n,) is not 0; nan where they are too few, or all 0.
 
-    >>> print(crossed(pd.Series([0.0, 1.0, 0.5]), pd.Series([0.5, 0.5, 0.5]), bounds=(-1, 1)))
-    0.50 [-0.74, 1.00], n = 3
+    >>> round(t_test([0.1, 0.2, 0.3]), 3)
+    0.074
     """
-    first = np.asarray(one, dtype=float)
-    second = np.asarray(two, dtype=float)
-    least = min(len(first), len(second))
-    middle = float(first.mean()) if len(first) else np.nan
-    if least < 2:
-        return Interval(middle, np.nan, np.nan, len(first))
-    error = np.sqrt(first.var(ddof=1) / len(first) + second.var(ddof=1) / len(second))
-    half = float(stats.t.ppf(0.975, least - 1) * error)
-    return Interval(middle, max(middle - half, bounds[0]), min(middle + half, bounds[1]), len(first))
+    numbers = finite(values)
+    return 2 * min(t_test_above(numbers), t_test_above(-numbers))
 
 
-def share_of(hits: Sequence[bool] | pd.Series) -> Interval:
-    """A share with Wilson's interval."""
-    hits = np.asarray(hits, dtype=bool)
-    if not len(hits):
-        return Interval(np.nan, np.nan, np.nan, 0)
-    ends = stats.binomtest(int(hits.sum()), len(hits)).proportion_ci(method="wilson")
-    return Interval(float(hits.mean()), float(ends.low), float(ends.high), len(hits))
+def mcnemar_more_often(one: ArrayLike, two: ArrayLike) -> float:
+    """Exact p of McNemar's test that two (n,) is true more often than one (n,), of the same samples; 1 where it is not.
+
+    The p-value is two-sided, for it is the data that say which of the two is taken for the larger.
+
+    >>> mcnemar_more_often([False] * 5, [True] * 5), mcnemar_more_often([True], [False])
+    (0.0625, 1.0)
+    """
+    first = np.asarray(one, dtype=bool)
+    second = np.asarray(two, dtype=bool)
+    more = int((second & ~first).sum())
+    less = int((first & ~second).sum())
+    if more <= less:
+        return 1.0
+    return float(stats.binomtest(more, more + less).pvalue)
 
 
-def holm(pvalues: ArrayLike) -> NDArray[np.float64]:
+def holm(pvalues: ArrayLike) -> Floats:
     """p-values of a family of claims, each adjusted for the number of claims (Holm 1979); nan stays out of the family.
 
     Reject where the adjusted value is at most the level: then the chance of any false rejection is at most the level,
@@ -81,11 +67,32 @@ def holm(pvalues: ArrayLike) -> NDArray[np.float64]:
     >>> holm([0.01, 0.04, 0.03]).round(3).tolist()
     [0.03, 0.06, 0.06]
     """
-    given = np.asarray(pvalues, dtype=float)
-    flat = given.ravel()
-    known = np.flatnonzero(np.isfinite(flat))
-    order = known[np.argsort(flat[known], kind="stable")]
+    raw = np.asarray(pvalues, dtype=float)
+    flat = raw.ravel()
+    family = np.flatnonzero(np.isfinite(flat))
+    order = family[np.argsort(flat[family], kind="stable")]
     times = np.arange(len(order), 0, -1)
     adjusted = np.full(flat.shape, np.nan)
     adjusted[order] = np.minimum(1.0, np.maximum.accumulate(times * flat[order]))
-    return adjusted.reshape(given.shape)
+    return adjusted.reshape(raw.shape)
+
+
+def holm_by_name(pvalues: Mapping[Name, float]) -> dict[Name, float]:
+    """The same for claims that have names.
+
+    >>> holm_by_name({"a": 0.01, "b": 0.04})
+    {'a': 0.02, 'b': 0.04}
+    """
+    adjusted = holm(list(pvalues.values())).tolist()
+    return dict(zip(pvalues, adjusted, strict=True))
+
+
+def directions(families: Sequence[ArrayLike], *, level: float = 0.025) -> NDArray[np.int64]:
+    """1 where a mean is surely above 0, -1 where surely below, 0 where inconclusive: one mean for each of families.
+
+    families  values (n,) of each claim
+    level     of one side; Holm corrects for the number of claims
+    """
+    rises = holm([t_test_above(values) for values in families]) <= level
+    falls = holm([t_test_above(-np.asarray(values, dtype=float)) for values in families]) <= level
+    return rises.astype(np.int64) - falls.astype(np.int64)

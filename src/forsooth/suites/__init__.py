@@ -8,12 +8,10 @@ from forsooth.suites.bam import reproduce as bam_figures
 from forsooth.suites.bias import accurate, audit, patches, reproduce_figures, suppressed
 from forsooth.suites.bias import reproduce as bias_tables
 from forsooth.suites.planted import reproduce as planted_figures
-from forsooth.suites.xaitris import reproduce as tables
 
 SUITES: tuple[Suite, ...] = (xaitris.SUITE, bias.SUITE, planted.SUITE, articles.SUITE, bam.SUITE)
 REPRODUCTIONS: tuple[Reproduction | Artefact, ...] = (
     *(record for suite in SUITES for record in suite.reproductions),
-    *getattr(tables, "ARTEFACTS", ()),
     *getattr(bias_tables, "ARTEFACTS", ()),
     *getattr(reproduce_figures, "ARTEFACTS", ()),
     *getattr(suppressed, "ARTEFACTS", ()),

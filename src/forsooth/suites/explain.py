@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from forsooth import chunks, plugins, seeds
 from forsooth.attributions import METHODS
-from forsooth.records import BROKEN, TOLERANCE, Cell, Method, Metric, Row, Status, UsageError
+from forsooth.records import BROKEN, TOLERANCE, WHOLE, Cell, Method, Metric, Row, Status, UsageError
 from forsooth.scores.promises import completeness_gap
 
 VALUES_AT_ONCE = 2**20  # input values handed to a method at once: 256 images of 64×64
@@ -225,10 +225,24 @@ def state_of(one: Tensor) -> Status:
     return "ok"
 
 
+def skipped(template: Row, reason: str) -> Row:
+    """The row of a method and a model that cannot meet."""
+    return template.having(metric="", sample=WHOLE, status="skipped", message=reason)
+
+
 def no_scores(template: Row, metrics: Iterable[str], samples: Iterable[int], facts: Mapping[str, Any]) -> list[Row]:
     """A row without a value for each metric and sample of a method that gave no maps, with the status and message."""
     told = template.having(value=float("nan"), status=facts["status"], message=facts.get("message", ""))
     return [told.having(metric=metric, sample=int(sample)) for metric, sample in itertools.product(metrics, samples)]
+
+
+def without_maps(template: Row, metrics: Iterable[str], made: Cell) -> Cell:
+    """The score cell of a method that gave no maps: a row for each sample it was asked about, or one for all."""
+    samples = [WHOLE]
+    if "samples" in made.tensors:
+        samples = made.tensors["samples"].tolist()
+    facts = {"failed": True} if made.facts.get("failed") else {}
+    return Cell(rows=tuple(no_scores(template, metrics, samples, made.facts)), facts=facts)
 
 
 def promise_rows(template: Row, rows: Sequence[Row], gap: Tensor | None, samples: Sequence[int]) -> list[Row]:

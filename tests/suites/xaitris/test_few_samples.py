@@ -54,13 +54,13 @@ def test_what_failed_is_a_line_with_its_reason():
 
 
 def test_tasks_differ_in_one_thing_at_a_time():
-    tasks = few_samples.plan(changed(few_samples.Settings(), SMALL), Choice())[1:]
+    tasks = few_samples.plan(changed(few_samples.Settings(), SMALL), Choice()).tasks[1:]
     varied = ("method", "version", "masks", "draw", "seed")
-    assert len({str({k: v for k, v in t.arguments.items() if k not in varied}) for t in tasks}) == 1
-    cells = [(t.arguments["method"], t.arguments["masks"], t.arguments["draw"]) for t in tasks]
+    assert len({str({k: v for k, v in t.arguments["ask"].items() if k not in varied}) for t in tasks}) == 1
+    cells = [(t.arguments["ask"]["method"], t.arguments["ask"]["masks"], t.arguments["ask"]["draw"]) for t in tasks]
     assert len(set(cells)) == len(cells) == 2 * (4 * 2 + 1)
-    assert {t.arguments["draw"]: t.arguments["seed"] for t in tasks}.keys() == {0, 1}
-    assert len({t.arguments["seed"] for t in tasks}) == 2  # every estimator meets the same two draws
+    assert {t.arguments["ask"]["draw"]: t.arguments["ask"]["seed"] for t in tasks}.keys() == {0, 1}
+    assert len({t.arguments["ask"]["seed"] for t in tasks}) == 2  # every estimator meets the same two draws
 
 
 def test_more_masks_are_more_masks_whatever_the_estimator(tmp_path):

@@ -12,8 +12,9 @@ from PIL import Image
 
 from forsooth import api
 from forsooth.records import Choice, UsageError
-from forsooth.suites.xaitris import plan as xaitris
-from forsooth.suites.xaitris import tasks as tetrominoes
+from forsooth.suites.xaitris import data as xaitris_data
+from forsooth.suites.xaitris.plan import chosen_data, plan
+from forsooth.suites.xaitris.settings import PAPER, PRESETS, QUICK
 
 BAD = ("raises", "leaves", "wrong_shape", "no_tensor", "an_array", "not_a_number", "says_nothing")
 BAD += ("changes_its_input", "draws", "RECORD")
@@ -103,7 +104,7 @@ def test_the_page_is_one_file_that_names_the_failures(run):
 
 @pytest.mark.parametrize("scenario, kinds", [("LIN", ["T", "L"]), ("XOR", ["++", "--", "+-", "-+"])])
 def test_every_kind_is_explained_and_referred_to_equally_often(tmp_path, monkeypatch, scenario, kinds):
-    monkeypatch.setattr(tetrominoes, "FIT_IMAGES", 400)  # less than there are, or there is nothing to choose
+    monkeypatch.setattr(xaitris_data, "FIT_IMAGES", 400)  # less than there are, or there is nothing to choose
     only = {"scenario": (scenario,), "background": ("WHITE",), "model": ("mlp",)}
     run = api.run("xaitris", methods=["saliency"], only=only, settings=tiny.SETTINGS, out=tmp_path / "run")
     counts = pd.DataFrame(json.loads((run.folder / "run.json").read_text())["classes"])
@@ -113,8 +114,8 @@ def test_every_kind_is_explained_and_referred_to_equally_often(tmp_path, monkeyp
         own = counts[counts["role"] == role]
         assert sorted(own["class"]) == sorted(kinds) and own["count"].sum() == count
         assert own["count"].max() - own["count"].min() <= 1
-    panel = next(iter(xaitris.chosen_panels(dataclasses.replace(xaitris.QUICK, n=600, alpha=0.6), Choice(only=only))))
-    dataset = tetrominoes.data(panel)
+    spec = next(iter(chosen_data(dataclasses.replace(QUICK, n=600, alpha=0.6), Choice(only=only))))
+    dataset = xaitris_data.dataset(spec)
     explained = torch.tensor(run.rows.query("method == 'saliency' and metric == 'ima'")["sample"].to_numpy())
     assert torch.isin(explained, dataset.splits["test"]).all()
     per_kind = torch.bincount(dataset.strata[explained], minlength=len(kinds))
@@ -127,10 +128,10 @@ def test_every_method_and_network_explains_the_same_images(scores):
 
 
 def test_only_the_sweep_trains_the_linear_model_off_the_linear_problem():
-    tasks = xaitris.plan(xaitris.QUICK, Choice(only={"scenario": ("XOR",), "model": ("llr",)})).tasks
+    tasks = plan(QUICK, Choice(only={"scenario": ("XOR",), "model": ("llr",)})).tasks
     trained = [task.arguments for task in tasks if task.name.startswith("train")]
     assert {one["part"] for one in trained} == {"sweep"} and {one["net"]["name"] for one in trained} == {"llr"}
-    assert len(trained) == 2 * len(xaitris.QUICK.sweep)
+    assert len(trained) == 2 * len(QUICK.sweep)
 
 
 def test_released_explains_logits_with_three_methods_and_probabilities_with_the_others():
@@ -138,9 +139,9 @@ def test_released_explains_logits_with_three_methods_and_probabilities_with_the_
     explained: dict[str, dict[str, set[str]]] = {}
     for preset in ("released", "paper"):
         outputs: dict[str, set[str]] = {}
-        for task in xaitris.plan(xaitris.SUITE.presets[preset], Choice(only=only)).tasks:
+        for task in plan(PRESETS[preset], Choice(only=only)).tasks:
             if task.name.startswith("explain"):
-                outputs.setdefault(task.arguments["output"], set()).add(task.arguments["method"])
+                outputs.setdefault(task.arguments["ask"]["output"], set()).add(task.arguments["ask"]["method"])
         explained[preset] = outputs
     assert explained["released"]["logits"] == {"deep_taylor", "pattern_net", "pattern_attribution"}
     assert "integrated_gradients" in explained["released"]["probabilities"]
@@ -169,7 +170,7 @@ def test_a_network_below_its_gate_is_not_explained(tmp_path):
     rows = run.rows
     assert set(rows.query("part == 'training'")["status"]) == {"below gate"}
     assert set(rows.query("method == 'saliency'")["status"]) == {"below gate"}
-    assert set(rows.query("method == 'oracle'")["status"]) == {"no sample"}
+    assert set(rows.query("method == 'oracle'")["status"]) == {"no correct input"}
     assert (tmp_path / "run" / "report.html").is_file()
 
 
@@ -223,17 +224,20 @@ def test_a_damaged_cell_is_made_again_and_the_bytes_are_the_same(run, tmp_path, 
 
 
 def test_presets_cover_the_paper():
-    panels = list(xaitris.chosen_panels(xaitris.PAPER, Choice()))
-    assert len(panels) == 2 * 4 * 3
-    assert {p["setting"]["n"] for p in panels} == {10_000, 40_000}
-    plan = xaitris.plan(xaitris.QUICK, Choice())
-    trained = [task for task in plan.tasks if task.name.startswith("train") and task.arguments["part"] == "training"]
-    assert len(trained) == 18 * xaitris.QUICK.trainings  # eight problems, two networks each, and the LLR on two
+    specs = list(chosen_data(PAPER, Choice()))
+    assert len(specs) == 2 * 4 * 3
+    assert {spec.setting.n for spec in specs} == {10_000, 40_000}
+    trained = [
+        task
+        for task in plan(QUICK, Choice()).tasks
+        if task.name.startswith("train") and task.arguments["part"] == "training"
+    ]
+    assert len(trained) == 18 * QUICK.trainings  # eight problems, two networks each, and the LLR on two
 
 
-@pytest.mark.parametrize("preset", xaitris.SUITE.presets)
+@pytest.mark.parametrize("preset", PRESETS)
 def test_no_preset_prints_a_board_of_one_training(preset):
-    assert xaitris.SUITE.presets[preset].trainings >= 2
+    assert PRESETS[preset].trainings >= 2
 
 
 def small(tmp_path, **words) -> tuple[pd.DataFrame, list[str]]:

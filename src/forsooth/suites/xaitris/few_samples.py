@@ -2,7 +2,7 @@
 
 import dataclasses
 import itertools
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,15 +13,15 @@ from torch import Tensor
 from forsooth import seeds
 from forsooth.attributions import METHODS
 from forsooth.counted import counted
-from forsooth.engine import known_as, make_task
+from forsooth.engine import make_task, task
 from forsooth.names import find
-from forsooth.records import Cell, Choice, Method, Plan, Task
+from forsooth.records import Cell, Choice, Judgement, Method, Outcome, Plan, Row
 from forsooth.scores import METRICS
-from forsooth.settings import changed
-from forsooth.store import Store
 from forsooth.suites import explain
-from forsooth.suites.xaitris import plan as xaitris
-from forsooth.suites.xaitris import tasks as tetrominoes
+from forsooth.suites.xaitris import data, tasks
+from forsooth.suites.xaitris import plan as suite
+from forsooth.suites.xaitris import settings as presets
+from forsooth.suites.xaitris.data import DataSpec
 
 # Methods of the catalogue that differ in how the values under the masks become a map.
 ESTIMATORS = {
@@ -39,16 +39,17 @@ SCORES = ("ima", "precision")
 class Settings:
     """What is varied, and on what.
 
-    masks   numbers of masks; 8,192 and 10,240 are the defaults of `lime` and `kernel_shap` for 4,096 pixels
-    draws   of the masks; the lowest and the highest of six enclose the median draw in 97 of 100 cases
-    suite   one network and the images, as a run of the suite has them
+    estimators  methods of the catalogue that differ in how values under masks become a map
+    masks       numbers of masks; 8,192 and 10,240 are the defaults of `lime` and `kernel_shap` for 4,096 pixels
+    draws       of the masks; the lowest and the highest of six enclose the median draw in 97 of 100 cases
+    suite       one network and the images, as a run of the suite has them
     """
 
     estimators: tuple[str, ...] = tuple(ESTIMATORS)
     masks: tuple[int, ...] = (25, 100, 400, 1_600, 8_192, 10_240)
     draws: int = 6
-    suite: xaitris.Settings = dataclasses.field(
-        default_factory=lambda: xaitris.Settings(
+    suite: presets.Settings = dataclasses.field(
+        default_factory=lambda: presets.Settings(
             sizes=(64,),
             scenarios=("LIN",),
             backgrounds=("WHITE",),
@@ -61,87 +62,93 @@ class Settings:
     )
 
 
-def few_samples(
-    choice: Choice, perform: Callable[[Plan], Store], changes: Mapping[str, Any]
-) -> tuple[pd.DataFrame, str]:
-    """Where each of 4,096 pixels plays: is 25 masks too few, or is it the estimator? Random maps beside them."""
-    settings = changed(Settings(), changes)
-    tasks = plan(settings, choice)
-    store = perform(Plan(tasks=tuple(tasks)))
-    rows = pd.DataFrame([row for task in tasks[1:] for row in store.read(task.key).rows])
-    table = summary(rows)
-    return table.round(3), verdict(table)
-
-
-def plan(settings: Settings, choice: Choice) -> list[Task]:
-    """One training, then one task for every estimator, number of masks and draw."""
-    panel = next(iter(xaitris.chosen_panels(settings.suite, choice)))
-    net = xaitris.chosen_nets(settings.suite, choice, panel)[0]
-    trained = xaitris.training_task(panel, net, 0, settings.suite, choice)
-    pairs = itertools.product(settings.estimators, settings.masks)
-    cells = [*((name, masks) for name, masks in pairs if masks <= MOST.get(name, masks)), (RANDOM, None)]
+def plan(settings: Settings, choice: Choice) -> Plan:
+    """One training, then one task for every estimator, number of masks and draw; random maps beside them."""
+    spec = next(iter(suite.chosen_data(settings.suite, choice)))
+    net = suite.explained_networks(settings.suite, choice, spec)[0]
+    trained = suite.training_task(spec, net, 0, settings.suite, choice)
     tasks = [trained]
-    for (name, masks), draw in itertools.product(cells, range(settings.draws)):
-        arguments = {
-            "panel": panel,
-            "method": name,
-            "version": find(name, METHODS, argument="estimators").version,
-            "masks": masks,
-            "draw": draw,
-            "samples": settings.suite.samples,
-            "output": settings.suite.output,
-            "seed": seeds.derive(choice.seed, "draw", draw),
-            "sampling_seed": xaitris.sampling_seed(choice),
-            "device": choice.device,
-        }
+    for (name, masks), draw in itertools.product(cells(settings), range(settings.draws)):
+        ask = Ask(
+            method=name,
+            version=find(name, METHODS, argument="estimators").version,
+            masks=masks,
+            draw=draw,
+            samples=settings.suite.samples,
+            output=settings.suite.output,
+            seed=seeds.derive(choice.seed, "draw", draw),
+            sampling_seed=suite.sampling_seed(choice),
+            device=choice.device,
+        )
         title = f"{name}, {masks or 'no'} masks, draw {draw}"
-        tasks.append(make_task(measure, arguments, [trained], name=title, version=1))
-    return tasks
+        tasks.append(make_task(measure, {"spec": spec, "ask": ask}, [trained], name=title))
+    return Plan(tasks=tuple(tasks))
 
 
-@known_as("xaitris.few_samples")
-def measure(
-    trained: Cell,
-    *,
-    panel: dict[str, Any],
-    method: str,
-    version: int,
-    masks: int | None,
-    draw: int,
-    samples: int | None,
-    output: str,
-    seed: int,
-    sampling_seed: int,
-    device: str,
-) -> Cell:
+def cells(settings: Settings) -> list[tuple[str, int | None]]:
+    """Estimator and number of masks of every line of the table."""
+    pairs = itertools.product(settings.estimators, settings.masks)
+    return [*((name, masks) for name, masks in pairs if masks <= MOST.get(name, masks)), (RANDOM, None)]
+
+
+@dataclass(frozen=True)
+class Ask:
+    """One draw of masks of one estimator."""
+
+    method: str
+    version: int
+    masks: int | None
+    draw: int
+    samples: int | None
+    output: str
+    seed: int
+    sampling_seed: int
+    device: str
+
+    def on_network(self) -> tasks.Ask:
+        """The same as a question of the suite."""
+        return tasks.Ask(
+            method=self.method,
+            version=self.version,
+            code="",
+            samples=self.samples,
+            output=self.output,
+            softmax="rule",
+            seed=self.seed,
+            sampling_seed=self.sampling_seed,
+            device=self.device,
+        )
+
+
+@task("xaitris.few_samples", version=2, spec="panel", ask="*")
+def measure(trained: Cell, *, spec: DataSpec, ask: Ask) -> Cell:
     """Rows on the maps of one draw: their scores, their pixels that are not zero, and how many of those are right."""
-    record = with_masks(find(method, METHODS, argument="estimators"), masks)
-    dataset = tetrominoes.data(panel)
-    chosen = tetrominoes.explained((trained,), dataset, samples, seed=sampling_seed)
-    where = {"method": method, "masks": masks, "draw": draw}
+    record = with_masks(find(ask.method, METHODS, argument="estimators"), ask.masks)
+    template = data.panel(spec, "llr", 0).row("draws", ask.method).having(masks=ask.masks, draw=ask.draw)
+    chosen = data.explained((trained,), data.dataset(spec), ask.samples, seed=ask.sampling_seed)
     if not len(chosen):
-        return _nothing(where, "no test image is predicted correctly by a network above its gate")
-    question = tetrominoes.question(
-        trained, panel, chosen, output=output, seed=seed, sampling_seed=sampling_seed, device=device
-    )
+        return nothing(template, "no test image is predicted correctly by a network above its gate")
+    question = tasks.question(trained, spec, chosen, ask.on_network())
     made = explain.attribute(record, question)
     if "maps" not in made.tensors:
-        return _nothing(where, made.facts["message"])
+        return nothing(template, made.facts["message"])
     flat = made.tensors["maps"].abs().sum(1)
-    truth = question.truth.cpu()
+    return Cell(rows=tuple(rows_of(template, flat, question.truth.cpu(), chosen.tolist())))
+
+
+def rows_of(template: Row, maps: Tensor, truth: Tensor, samples: Sequence[int]) -> list[Row]:
+    """Scores and pixel counts of maps (n, side, side)."""
     scores = [find(name, METRICS, argument="metrics") for name in SCORES]
-    rows = explain.score(flat, {"truth": truth}, scores, chosen.tolist())
-    for name, values in pixels(flat, truth).items():
-        rows += [
-            {"metric": name, "sample": sample, "value": value, "status": "ok", "message": ""}
-            for sample, value in zip(chosen.tolist(), values.tolist(), strict=True)
-        ]
-    return Cell(rows=tuple({**where, **row} for row in rows))
+    rows = explain.score_rows(template, maps, {"truth": truth}, scores, samples)
+    for name, values in pixels(maps, truth).items():
+        own = template.having(metric=name)
+        rows += [own.having(sample=s, value=v) for s, v in zip(samples, values.tolist(), strict=True)]
+    return rows
 
 
-def _nothing(where: Mapping[str, Any], message: str) -> Cell:
+def nothing(template: Row, message: str) -> Cell:
     """One row that says why there are no maps; the task is tried again next time."""
-    row = {**where, "metric": "", "sample": -1, "value": None, "status": "error", "message": message}
+    row = template.having(metric="", sample=-1, status="error", message=message)
     return Cell(rows=(row,), facts={"failed": True})
 
 
@@ -158,6 +165,12 @@ def pixels(maps: Tensor, truth: Tensor) -> dict[str, Tensor]:
     count = named.sum(1).double()
     right = (named & truth.flatten(1)).sum(1).double()
     return {"nonzero": count, "own right": torch.where(count > 0, right / count, torch.nan)}
+
+
+def judge(outcome: Outcome) -> Judgement:
+    """Where each of 4,096 pixels plays: is 25 masks too few, or is it the estimator? Random maps beside them."""
+    table = summary(outcome.rows[outcome.rows["part"].eq("draws")])
+    return Judgement(table.round(3), verdict(table))
 
 
 def summary(rows: pd.DataFrame) -> pd.DataFrame:
@@ -215,8 +228,8 @@ def _words(line: Mapping[str, Any]) -> str:
     """One number of masks: what came out, or why nothing did."""
     if line["status"] != "ok":
         return f"nothing with {line['masks']:,} masks: {line['status']}"
-    empty = f", {line['zero']:.0%} of maps empty" if line["zero"] else ""
-    return f"{_range(line)} with {line['masks']:,} masks{empty}"
+    words = f"{_range(line)} with {line['masks']:,} masks"
+    return f"{words}, {line['zero']:.0%} of maps empty" if line["zero"] else words
 
 
 def _range(line: Mapping[str, Any]) -> str:
@@ -224,4 +237,6 @@ def _range(line: Mapping[str, Any]) -> str:
 
 
 def _masks(numbers: pd.Series) -> str:
-    return f"with {', '.join(f'{number:,}' for number in numbers)} masks" if len(numbers) else "never"
+    if numbers.empty:
+        return "never"
+    return f"with {', '.join(f'{number:,}' for number in numbers)} masks"

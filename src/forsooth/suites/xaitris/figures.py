@@ -1,6 +1,8 @@
 """Box plots of the per-sample scores."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -56,37 +58,77 @@ def boxes(results: Results, tables: Tables) -> tuple[Drawing, ...]:
 
 
 def _figure(results: Results, table: Medians, panels: pd.DataFrame) -> Figure:
-    _, row, shade = roles(results)
-    order, drawn = _order(table), set()
-    rows, shades = present(results, row, panels), present(results, shade, panels)
-    models = panels["model"].value_counts(sort=True).index.tolist() if "model" in panels else [""]
+    layout = _layout(results, panels)
+    order = _order(table)
     left = 0.5 + 0.066 * max(map(len, order))  # inches for the names
-    figure = sheet(left + 9.5 * min(1.0, len(models) * len(shades) / 6), len(rows) * (0.35 + 0.135 * len(order)) + 0.7)
-    grid = _grid(figure, rows=len(rows), models=len(models), shades=len(shades), left=left)
+    width = left + 9.5 * min(1.0, len(layout.models) * len(layout.shades) / 6)
+    figure = sheet(width, len(layout.rows) * (0.35 + 0.135 * len(order)) + 0.7)
+    grid = _grid(figure, layout, left=left)
     quantiles = table.rows.groupby(["panel", "method"])["value"].quantile(QUANTILES).unstack()
     limits = _limits(quantiles)
+    drawn: set[int] = set()
     for panel, factors in panels.iterrows():
-        k, s = rows.index(factors.get(row, "")), shades.index(factors.get(shade, ""))
-        model = factors.get("model", "")
-        column = models.index(model) * (len(shades) + 1) + s
-        axis = figure.add_subplot(grid[k, column])
-        axis.set_facecolor(SHADES[s % len(SHADES)])
+        place = layout.place(factors)
+        axis = figure.add_subplot(grid[place.row, place.column])
+        axis.set_facecolor(SHADES[place.shade % len(SHADES)])
         null = _best_null(table, table.panels.index.get_loc(panel))
         _boxes(axis, table, quantiles.loc[panel].reindex(order), null=null, limits=limits)
-        if column not in drawn:
-            note(axis, shades[s], (0.5, 1), (0, 5), align="center")
-            note(axis, model if s == 0 else "", (0, 1), (0, 19), bold=True)
-        if column == 0:
+        if place.column not in drawn:
+            _headings(axis, layout, place)
+        if place.column == 0:
             _names(axis, table, order)
-            figure.text(0.01, _middle(axis), rows[k], rotation=90, va="center", fontsize=10, fontweight="bold")
-        drawn.add(column)
+            words = figure.text(0.01, _middle(axis), layout.rows[place.row])
+            words.set(rotation=90, va="center", fontsize=10, fontweight="bold")
+        drawn.add(place.column)
     return figure
+
+
+class Place(NamedTuple):
+    """Where the boxes of one panel stand."""
+
+    row: int
+    shade: int
+    model: int
+    column: int
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Which factor gives rows and which shades, and their levels; models follow each other from left to right."""
+
+    row: str | None
+    shade: str | None
+    rows: list[str]
+    shades: list[str]
+    models: list[str]
+
+    def place(self, factors: pd.Series) -> Place:
+        shade = self.shades.index(factors.get(self.shade, ""))
+        model = self.models.index(factors.get("model", ""))
+        row = self.rows.index(factors.get(self.row, ""))
+        return Place(row, shade, model, model * (len(self.shades) + 1) + shade)
+
+
+def _layout(results: Results, panels: pd.DataFrame) -> Layout:
+    _, row, shade = roles(results)
+    models = [""]
+    if "model" in panels:
+        models = panels["model"].value_counts(sort=True).index.tolist()
+    return Layout(row, shade, present(results, row, panels), present(results, shade, panels), models)
+
+
+def _headings(axis: Axes, layout: Layout, place: Place) -> None:
+    """The shade above a column, and the model above its first one."""
+    note(axis, layout.shades[place.shade], (0.5, 1), (0, 5), align="center")
+    if place.shade == 0:
+        note(axis, layout.models[place.model], (0, 1), (0, 19), bold=True)
 
 
 def _limits(quantiles: pd.DataFrame) -> tuple[float, float]:
     """Room for all boxes and for lines up to a third of their range: one stray line must not flatten the rest."""
     low, q1, _, q3, high = quantiles.to_numpy().T
-    least, most = q1.min(), q3.max()
+    least = q1.min()
+    most = q3.max()
     room = (most - least) / 3 or 1.0
     return float(max(low.min(), least - room)), float(min(high.max(), most + room))
 
@@ -97,13 +139,15 @@ def _order(table: Medians) -> list[str]:
     return [*lines["method"][~lines["null"]], *lines["method"][lines["null"]]]
 
 
-def _grid(figure: Figure, *, rows: int, models: int, shades: int, left: float) -> GridSpec:
+def _grid(figure: Figure, layout: Layout, *, left: float) -> GridSpec:
     """A column per shade, with a narrow gap between models."""
     width, height = figure.get_size_inches()
+    shades = [1.0] * len(layout.shades)
+    ratios = [*shades, 0.15] * len(layout.models)
     return figure.add_gridspec(
-        rows,
-        models * (shades + 1) - 1,
-        width_ratios=([1.0] * shades + [0.15]) * (models - 1) + [1.0] * shades,
+        len(layout.rows),
+        len(ratios) - 1,
+        width_ratios=ratios[:-1],
         wspace=0.06,
         hspace=0.08,
         left=left / width,
@@ -115,18 +159,22 @@ def _grid(figure: Figure, *, rows: int, models: int, shades: int, left: float) -
 
 def _boxes(axis: Axes, table: Medians, quantiles: pd.DataFrame, *, null: float, limits: tuple[float, float]) -> None:
     """quantiles: a line per method, nan where it took no part. Boxes are thick lines: one artist, not thirty."""
-    place, span = np.arange(len(quantiles)), (limits[1] - limits[0]) or 1.0  # one value only: any width will do
+    place = np.arange(len(quantiles))
+    span = (limits[1] - limits[0]) or 1.0  # one value only: any width will do
     low, q1, middle, q3, high = quantiles.to_numpy().T
     paint = colours(table.methods, dict(zip(table.methods, table.null, strict=True)))
     colour = np.array([paint[method] for method in quantiles.index])
+    tick = np.where(q3 - q1 > 0.02 * span, "#ffffff", colour)
     axis.hlines(place, low, high, color=colour, linewidth=0.9)
     axis.hlines(place, q1, q3, color=colour, linewidth=7)
-    axis.vlines(
-        middle, place - 0.36, place + 0.36, color=np.where(q3 - q1 > 0.02 * span, "#ffffff", colour), linewidth=1.4
-    )
+    axis.vlines(middle, place - 0.36, place + 0.36, color=tick, linewidth=1.4)
     axis.axvline(null, color=INK, linestyle=(0, (3, 2)), linewidth=0.8)
     axis.set_ylim(len(quantiles) - 0.4, -0.6)
     axis.set_yticks([])
+    _horizontal(axis, limits, span)
+
+
+def _horizontal(axis: Axes, limits: tuple[float, float], span: float) -> None:
     axis.set_xlim(limits[0] - 0.03 * span, limits[1] + 0.03 * span)
     ticks = np.asarray(MaxNLocator(3).tick_values(*limits))  # none near the ends: the next panel begins there
     axis.set_xticks(ticks[(ticks > limits[0] + 0.1 * span) & (ticks < limits[1] - 0.1 * span)])
@@ -136,15 +184,19 @@ def _boxes(axis: Axes, table: Medians, quantiles: pd.DataFrame, *, null: float, 
 def _best_null(table: Medians, panel: int) -> float:
     """The best median of a null other than the oracle; nan where there is none."""
     nulls = table.value[panel, table.null & table.rival]
-    return float(table.sign * np.nanmax(table.sign * nulls)) if np.isfinite(nulls).any() else np.nan
+    if not np.isfinite(nulls).any():
+        return np.nan
+    return float(table.sign * np.nanmax(table.sign * nulls))
 
 
 def _names(axis: Axes, table: Medians, order: Sequence[str]) -> None:
     axis.set_yticks(range(len(order)), order, fontsize=7.5)
     nulls = {method for method, null in zip(table.methods, table.null, strict=True) if null}
     for label, method in zip(axis.get_yticklabels(), order, strict=True):
-        label.set_color(MUTED if method in nulls else INK)
-        label.set_fontstyle("italic" if method in nulls else "normal")
+        if method in nulls:
+            label.set(color=MUTED, fontstyle="italic")
+        else:
+            label.set_color(INK)
 
 
 def _middle(axis: Axes) -> float:

@@ -1,10 +1,8 @@
-"""XAI-TRIS: do methods find the pixels that are known to matter, or only edges and suppressors? [clark2024xaitris]"""
+"""The plan of XAI-TRIS: train every network of a setting, then explain what all of them get right."""
 
-import dataclasses
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from forsooth import names, plugins, seeds
 from forsooth.attributions import METHODS
@@ -12,250 +10,177 @@ from forsooth.datasets import folders
 from forsooth.datasets import settings as tetromino
 from forsooth.engine import make_task
 from forsooth.models import MODELS, recipes
-from forsooth.records import Architecture, Choice, Method, Metric, Plan, Suite, Task
+from forsooth.records import Architecture, Choice, Method, Metric, Plan, Row, Task
 from forsooth.scores import METRICS
-from forsooth.suites.xaitris import strategies
-from forsooth.suites.xaitris import tasks as tetrominoes
+from forsooth.suites import explain
+from forsooth.suites.xaitris import data, strategies, tasks
+from forsooth.suites.xaitris.data import DataSpec, Panel, Photos
+from forsooth.suites.xaitris.settings import Settings
 
-NETS = ("llr", "mlp", "cnn")
-
-# The sixteen of Table B1 in settings that can work, two more, and the ends of every scale.
-SOUND = [
-    "pfi",
-    "integrated_gradients",
-    "saliency",
-    "guided_backprop",
-    "guided_grad_cam",
-    "deconvolution",
-    "deep_lift",
-    "shapley_sampling",
-    "gradient_shap",
-    "kernel_shap",
-    "deep_shap",
-    "lime",
-    "lrp",
-    "deep_taylor",
-    "pattern_net",
-    "pattern_attribution",
-    "gradient_x_input",
-    "smooth_grad",
-    "sobel",
-    "laplace",
-    "random",
-    "rectified_input",
-    "constant",
-    "oracle",
-]
-# The same sixteen as Table B1 sets them: library defaults, zero baselines, 25 samples.
-PUBLISHED = [
-    "pfi",
-    "integrated_gradients",
-    "saliency",
-    "guided_backprop",
-    "guided_grad_cam",
-    "deconvolution",
-    "deep_lift",
-    "shapley_sampling",
-    "gradient_shap_5",
-    "kernel_shap_25",
-    "deep_shap_zero",
-    "lime_25",
-    "lrp",
-    "deep_taylor",
-    "pattern_net",
-    "pattern_attribution",
-    "sobel",
-    "laplace",
-    "random",
-    "rectified_input",
-    "constant",
-    "oracle",
-]
-RELEASED_NULLS = {"sobel": "sobel_released", "rectified_input": "absolute_input"}
-
-
-@dataclass(frozen=True)
-class Settings:
-    """Everything that decides the numbers.
-
-    trainings  networks trained per setting and architecture
-    samples    test images explained per setting at most; None: all that every model predicts correctly
-    gate       test accuracy below which a network is not explained
-    n, alpha   images per dataset and signal-to-noise ratio; None: as published for the size
-    output     what is explained of a network: its logits, or the probabilities behind its softmax
-    logits_for methods that explain logits whatever `output` says
-    softmax    where probabilities are explained: each method's own rule, or the plain gradient as in the released code
-    sweep      values of alpha at which accuracy is measured, as in Fig. B2, with one short training each
-    """
-
-    sizes: tuple[int, ...] = (8,)
-    scenarios: tuple[str, ...] = tetromino.SCENARIOS
-    backgrounds: tuple[str, ...] = tetromino.BACKGROUNDS
-    models: tuple[str, ...] = NETS
-    methods: tuple[str, ...] = tuple(PUBLISHED)
-    metrics: tuple[str, ...] = ("emd", "ima", "precision")
-    trainings: int = 5
-    samples: int | None = None
-    n: int | None = None
-    alpha: float | None = None
-    data: tetromino.Variant = tetromino.PAPER
-    network: Literal["paper", "released"] = "paper"
-    recipe: Literal["quick", "paper", "released"] = "paper"
-    gate: float = 0.8
-    output: Literal["logits", "probabilities"] = "logits"
-    logits_for: tuple[str, ...] = ()
-    softmax: Literal["rule", "gradient"] = "rule"
-    sweep: tuple[float, ...] = ()
-
-
-# The released code multiplies by the raw pattern; the printed equation 2 has no signal (see Table B2 reproduced).
-QUICK = Settings(
-    backgrounds=("WHITE", "CORR"),
-    methods=(*SOUND, "lime_25", "kernel_shap_25"),
-    trainings=3,  # with two, nothing can be claimed of a single panel
-    samples=100,
-    data=dataclasses.replace(tetromino.RELEASED, positions="all"),
-    network="released",
-    recipe="quick",
-    sweep=(0.05, 0.2),
-)
-DEMO = dataclasses.replace(QUICK, scenarios=("LIN", "XOR"), trainings=2, samples=50, sweep=())
-# Section 2.2 prints networks that end in a softmax, and says of no method that it is left out.
-PAPER = Settings(sizes=(8, 64), output="probabilities")
-RELEASED = Settings(
-    sizes=(8, 64),
-    methods=tuple(RELEASED_NULLS.get(name, name) for name in PUBLISHED),
-    metrics=("emd_released", "ima", "precision"),
-    data=tetromino.RELEASED,
-    network="released",
-    recipe="released",
-    output="probabilities",
-    logits_for=("deep_taylor", "pattern_net", "pattern_attribution"),  # the authors ran these three without softmax
-    softmax="gradient",
-)
+FACTORS = ("size", "scenario", "background", "model")
+Trained = tuple[Architecture, int, Task]  # a network, the number of its training, and the task
 
 
 def plan(settings: Settings, choice: Choice) -> Plan:
     """Train every network of a setting, then explain what all of them get right, method by method."""
     methods = [plugins.method(name, METHODS) for name in choice.methods or settings.methods]
-    panels = list(chosen_panels(settings, choice))
-    tasks: list[Task] = []
-    skips: list[dict[str, Any]] = []
-    for panel in panels:
-        nets = [(net, k) for net in chosen_nets(settings, choice, panel) for k in range(settings.trainings)]
-        trained = [training_task(panel, net, k, settings, choice) for net, k in nets]
-        shown = {"panel": panel, "samples": settings.samples, "sampling_seed": sampling_seed(choice)}
-        tasks += [*trained, make_task(tetrominoes.show, shown, trained, name="examples", version=2)]
-        for method, index in itertools.product(methods, range(-1, len(nets))):
-            if method.null != (index == -1):
-                continue  # a null ignores the model, so it is asked once for all of them
-            net, k = nets[index] if index >= 0 else (None, -1)
-            about = {**tetrominoes.factors(panel), "model": net.name if net else "none", "model_seed": k}
-            reason = unable(method, net)
-            if reason:
-                skips.append({**about, "method": method.name, "status": "skipped", "message": reason, **NO_SAMPLE})
-            else:
-                tasks += explaining_tasks(method, index, about, trained, panel, settings, choice)
-    tasks += sweep_tasks(panels, settings, choice)
-    sizes = sorted({panel["setting"]["size"] for panel in panels})
-    for size in sizes:
-        asked = {"size": size, "metrics": list(settings.metrics)}
-        tasks.append(make_task(strategies.compare, asked, name="strategies of Fig. B3", version=1))
-    return Plan(tasks=tuple(tasks), skips=tuple(skips), facts=facts(panels))
+    specs = list(chosen_data(settings, choice))
+    work: list[Task] = []
+    skips: list[Row] = []
+    for spec in specs:
+        trained = trainings(spec, settings, choice)
+        work += [task for _, _, task in trained]
+        work.append(showing_task(spec, trained, settings, choice))
+        for method in methods:
+            explaining, skipped = explaining_tasks(method, spec, trained, settings, choice)
+            work += explaining
+            skips += skipped
+    work += sweep_tasks(specs, settings, choice)
+    work += strategy_tasks(specs, settings)
+    return Plan(tasks=tuple(work), skips=tuple(skips), facts=facts(specs))
 
 
-NO_SAMPLE = {"part": "scores", "suite": "xaitris", "dataset": "tetromino", "metric": "", "sample": -1, "value": None}
-
-
-def chosen_panels(settings: Settings, choice: Choice) -> Iterator[dict[str, Any]]:
-    """Every size, scenario and background that was not left out, as plain values a task can be given."""
-    names.check_factors(choice.only, ("size", "scenario", "background", "model"))
-    sizes = names.kept([str(s) for s in settings.sizes], choice.only, "size")
+def chosen_data(settings: Settings, choice: Choice) -> Iterator[DataSpec]:
+    """Every size, scenario and background that was not left out."""
+    names.check_factors(choice.only, FACTORS)
+    sizes = names.kept([str(size) for size in settings.sizes], choice.only, "size")
     scenarios = names.kept(settings.scenarios, choice.only, "scenario")
-    known = dict.fromkeys([*settings.backgrounds, "IMAGENET"] if choice.data else settings.backgrounds)
-    backgrounds = names.kept(list(known), choice.only, "background")  # photographs are given in order to be used
-    photos = {"path": choice.data, "digest": folders.digest(choice.data) if choice.data else None}
+    backgrounds = names.kept(known_backgrounds(settings, choice), choice.only, "background")
+    photos = photographs(choice)
     for size, scenario, background in itertools.product(sizes, scenarios, backgrounds):
-        setting = tetromino.resolve(
-            tetromino.Setting(scenario, background, int(size), settings.alpha, settings.n, settings.data)
+        yield DataSpec(
+            setting=resolved(
+                tetromino.Setting(scenario, background, int(size), settings.alpha, settings.n, settings.data)
+            ),
+            photos=photos if background == "IMAGENET" else None,
+            seed=seeds.derive(choice.seed, "data"),
         )
-        yield {
-            "setting": dataclasses.asdict(setting),
-            "photos": photos if background == "IMAGENET" else None,
-            "seed": seeds.derive(choice.seed, "data"),
-        }
 
 
-def chosen_nets(settings: Settings, choice: Choice, panel: dict[str, Any]) -> list[Architecture]:
+def photographs(choice: Choice) -> Photos:
+    """The user's photographs, or that there are none."""
+    if choice.data is None:
+        return Photos(None, None)
+    return Photos(choice.data, folders.digest(choice.data))
+
+
+def known_backgrounds(settings: Settings, choice: Choice) -> list[str]:
+    """Photographs are given in order to be used, whether or not the preset has IMAGENET."""
+    if choice.data is None:
+        return list(settings.backgrounds)
+    return list(dict.fromkeys([*settings.backgrounds, "IMAGENET"]))
+
+
+def resolved(setting: tetromino.Setting) -> tetromino.Setting:
+    """The setting with every default filled in, so that it stands in the keys of tasks."""
+    full = tetromino.resolve(setting)
+    return replace(
+        setting, scenario=full.scenario, background=full.background, size=full.size, alpha=full.alpha, n=full.n
+    )
+
+
+def explained_networks(settings: Settings, choice: Choice, spec: DataSpec) -> list[Architecture]:
     """The networks to be explained: the linear model on the linear problem only, as in the paper."""
-    linear = panel["setting"]["scenario"] == "LIN"
-    return [net for net in admitted_nets(settings, choice) if linear or net.name != "llr"]
+    linear = spec.setting.scenario == "LIN"
+    return [net for net in networks(settings, choice) if linear or net.name != "llr"]
 
 
-def admitted_nets(settings: Settings, choice: Choice) -> list[Architecture]:
+def networks(settings: Settings, choice: Choice) -> list[Architecture]:
     """Every network that was not left out."""
     return [names.find(net, MODELS, argument="models") for net in names.kept(settings.models, choice.only, "model")]
 
 
+def trainings(spec: DataSpec, settings: Settings, choice: Choice) -> list[Trained]:
+    """All trainings of all networks on one dataset."""
+    pairs = itertools.product(explained_networks(settings, choice, spec), range(settings.trainings))
+    return [(net, number, training_task(spec, net, number, settings, choice)) for net, number in pairs]
+
+
 def training_task(
-    panel: dict[str, Any], net: Architecture, k: int, settings: Settings, choice: Choice, part: str = "training"
+    spec: DataSpec, net: Architecture, number: int, settings: Settings, choice: Choice, part: str = "training"
 ) -> Task:
-    setting = panel["setting"]
-    recipe = recipes.recipe(settings.recipe, size=setting["size"], scenario=setting["scenario"])
-    # In a sweep over alpha, chance is a result and no collapse.
-    recipe = dataclasses.replace(recipe, gate=settings.gate, restarts=0 if part == "sweep" else recipe.restarts)
+    setting = spec.setting
+    recipe = recipes.recipe(settings.recipe, size=setting.size, scenario=setting.scenario)
+    recipe = replace(recipe, gate=settings.gate)
+    if part == "sweep":  # in a sweep over alpha, chance is a result and no collapse
+        recipe = replace(recipe, restarts=0)
     arguments = {
-        "panel": panel,
-        "net": {"name": net.name, "version": net.version, "variant": settings.network},
-        "recipe": dataclasses.asdict(recipe),
-        "model_seed": k,
-        "seed": seeds.derive(choice.seed, "training", k),
+        "spec": spec,
+        "net": tasks.NetSpec(net.name, net.version, settings.network),
+        "recipe": recipe,
+        "model_seed": number,
+        "seed": seeds.derive(choice.seed, "training", number),
         "device": choice.device,
         "part": part,
     }
-    name = f"train {net.name} {k}, {tetrominoes.title(panel)}"
-    return make_task(tetrominoes.train_network, arguments, name=name, version=2)
+    return make_task(tasks.train, arguments, name=f"train {net.name} {number}, {data.title(spec)}")
+
+
+def showing_task(spec: DataSpec, trained: Sequence[Trained], settings: Settings, choice: Choice) -> Task:
+    arguments = {"spec": spec, "samples": settings.samples, "sampling_seed": sampling_seed(choice)}
+    return make_task(tasks.show, arguments, [task for _, _, task in trained], name="examples")
 
 
 def explaining_tasks(
+    method: Method, spec: DataSpec, trained: Sequence[Trained], settings: Settings, choice: Choice
+) -> tuple[list[Task], list[Row]]:
+    """Tasks of one method on all networks of a dataset, and rows for those it cannot meet."""
+    needs = [task for _, _, task in trained]
+    if method.null:  # it ignores the model, so it is asked once for all of them
+        return asking_tasks(method, -1, data.panel(spec), needs, spec, settings, choice), []
+    work: list[Task] = []
+    skips: list[Row] = []
+    for index, (net, number, _) in enumerate(trained):
+        panel = data.panel(spec, net.name, number)
+        reason = unable(method, net)
+        if reason:
+            skips.append(explain.skipped(panel.row("scores", method.name), reason))
+        else:
+            work += asking_tasks(method, index, panel, needs, spec, settings, choice)
+    return work, skips
+
+
+def asking_tasks(
     method: Method,
     index: int,
-    about: dict[str, Any],
+    panel: Panel,
     trained: Sequence[Task],
-    panel: dict[str, Any],
+    spec: DataSpec,
     settings: Settings,
     choice: Choice,
 ) -> list[Task]:
     """One task that makes the maps, one that scores them: a new score needs no new maps."""
-    own = ":" in method.name
-    asked = {
-        "panel": panel,
-        "index": index,
-        "method": method.name,
-        "version": method.version,
-        "code": plugins.fingerprint(plugins.load(method.name, argument="methods")) if own else "",
-        "samples": settings.samples,
-        "output": "logits" if method.name in settings.logits_for else settings.output,
-        "softmax": settings.softmax,
-        "seed": seeds.derive(choice.seed, "method", about["model_seed"]),
-        "sampling_seed": sampling_seed(choice),
-        "device": choice.device,
-    }
-    what = f"{method.name}, {about['model']}, {tetrominoes.title(panel)}"
-    maps = make_task(tetrominoes.attribute, asked, trained, name=f"explain: {what}", version=2)
-    metrics = {m.name: m.version for m in chosen_metrics(settings)}
-    judged = {"panel": panel, "about": about, "method": method.name, "metrics": metrics}
-    return [maps, make_task(tetrominoes.score, judged, [maps], name=f"score: {what}", version=2)]
+    ask = tasks.Ask(
+        **plugins.identity(method),
+        samples=settings.samples,
+        output="logits" if method.name in settings.logits_for else settings.output,
+        softmax=settings.softmax,
+        seed=seeds.derive(choice.seed, "method", panel.model_seed),
+        sampling_seed=sampling_seed(choice),
+        device=choice.device,
+    )
+    what = f"{method.name}, {panel.model}, {data.title(spec)}"
+    maps = make_task(tasks.explain, {"spec": spec, "index": index, "ask": ask}, trained, name=f"explain: {what}")
+    versions = {metric.name: metric.version for metric in metrics(settings)}
+    judged = {"spec": spec, "panel": panel, "method": method.name, "metrics": versions}
+    return [maps, make_task(tasks.score, judged, [maps], name=f"score: {what}")]
 
 
-def sweep_tasks(panels: Sequence[dict[str, Any]], settings: Settings, choice: Choice) -> list[Task]:
+def sweep_tasks(specs: Sequence[DataSpec], settings: Settings, choice: Choice) -> list[Task]:
     """Accuracy against alpha, as in Fig. B2, where the linear model is at chance but for the linear problem."""
-    tasks = []
-    for panel, alpha in itertools.product(panels, settings.sweep):
-        moved = {**panel, "setting": {**panel["setting"], "alpha": alpha}}
-        for net in admitted_nets(settings, choice):
-            tasks.append(training_task(moved, net, 0, settings, choice, part="sweep"))
-    return tasks
+    work = []
+    for spec, alpha in itertools.product(specs, settings.sweep):
+        moved = replace(spec, setting=replace(spec.setting, alpha=alpha))
+        for net in networks(settings, choice):
+            work.append(training_task(moved, net, 0, settings, choice, part="sweep"))
+    return work
+
+
+def strategy_tasks(specs: Sequence[DataSpec], settings: Settings) -> list[Task]:
+    """What the scores say of explanations one can name, once for each size."""
+    sizes = sorted({spec.setting.size for spec in specs})
+    asked = [{"size": size, "metrics": list(settings.metrics)} for size in sizes]
+    return [make_task(strategies.compare, arguments, name="strategies of Fig. B3") for arguments in asked]
 
 
 def sampling_seed(choice: Choice) -> int:
@@ -263,42 +188,20 @@ def sampling_seed(choice: Choice) -> int:
     return seeds.derive(choice.seed, "choose")
 
 
-def unable(method: Method, net: Architecture | None) -> str:
+def unable(method: Method, net: Architecture) -> str:
     """Why the two cannot meet; empty where they can."""
-    if "layer" in method.needs and net is not None and net.layer is None:
+    if "layer" in method.needs and net.layer is None:
         return f"{method.name} reads a convolutional layer, and {net.name} has none"
     return ""
 
 
-def chosen_metrics(settings: Settings) -> tuple[Metric, ...]:
+def metrics(settings: Settings) -> tuple[Metric, ...]:
     return tuple(names.find(name, METRICS, argument="metrics") for name in settings.metrics)
 
 
-def facts(panels: Sequence[dict[str, Any]]) -> tuple[str, ...]:
-    said = []
-    if any(
-        panel["setting"]["scenario"] == "MULT" and panel["setting"]["variant"]["product"] == "pattern"
-        for panel in panels
-    ):
-        said.append("MULT follows the printed equation 2, whose signal vanishes: networks stay at chance there.")
-    return tuple(said)
-
-
-def figures() -> Mapping[str, Callable[..., Any]]:
-    from forsooth.suites.xaitris.figures import FIGURES  # matplotlib takes a second to import: only who draws pays
-
-    return FIGURES
-
-
-SUITE = Suite(
-    name="xaitris",
-    title="XAI-TRIS",
-    question="Which methods find the pixels that are known to matter, and which are beaten by an edge detector?",
-    presets={"demo": DEMO, "quick": QUICK, "paper": PAPER, "released": RELEASED},
-    plan=plan,
-    figures=figures,
-    factors=("size", "scenario", "background", "model"),
-    metrics=chosen_metrics,
-    exhibits=("boxes", "examples", "globals", "accuracies", "accuracy_by_alpha", "strategies"),
-    cite="clark2024xaitris",
-)
+def facts(specs: Sequence[DataSpec]) -> tuple[str, ...]:
+    """What a reader must know of the data."""
+    for spec in specs:
+        if spec.setting.scenario == "MULT" and spec.setting.variant.product == "pattern":
+            return ("MULT follows the printed equation 2, whose signal vanishes: networks stay at chance there.",)
+    return ()

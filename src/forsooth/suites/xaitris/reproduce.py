@@ -1,103 +1,162 @@
 """Published tables of XAI-TRIS made again: trained accuracy under the paper's words and under its code."""
 
-import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import pandas as pd
 
 from forsooth import names, papers
-from forsooth.records import Artefact, Choice, Plan, Task
-from forsooth.settings import changed
-from forsooth.store import Store
-from forsooth.suites.xaitris import plan as xaitris
-from forsooth.suites.xaitris.few_samples import few_samples
+from forsooth.records import Choice, Judgement, Outcome, Plan, Reproduction, Task
+from forsooth.suites.xaitris import few_samples, settings
+from forsooth.suites.xaitris.plan import chosen_data, explained_networks, training_task
+from forsooth.suites.xaitris.settings import Settings
 
-PRESETS = ("paper", "released")
 NEAR = 3.0  # points of accuracy within which a published number counts as met
-Perform = Callable[[Plan], Store]
+FACTORS = ("scenario", "background", "model")
+Place = tuple[str, str, str]  # scenario, background and model of a published number
 
 
-def accuracies(
-    published: pd.DataFrame, size: int, choice: Choice, perform: Perform, changes: Mapping[str, Any]
-) -> pd.DataFrame:
+@dataclass(frozen=True)
+class Presets:
+    """What is trained: as the paper prints it, and as the released code behaves. A change of a setting is for both."""
+
+    paper: Settings
+    released: Settings
+
+    def chosen(self, choice: Choice) -> dict[str, Settings]:
+        kept = names.kept(("paper", "released"), choice.only, "preset")
+        return {name: getattr(self, name) for name in kept}
+
+
+def of_size(size: int) -> Presets:
+    return Presets(paper=replace(settings.PAPER, sizes=(size,)), released=replace(settings.RELEASED, sizes=(size,)))
+
+
+def published_cells(table: str, choice: Choice) -> pd.DataFrame:
+    """The published accuracies that were not left out."""
+    published = papers.table(table)
+    for factor in FACTORS:
+        levels = names.kept(list(published[factor].unique()), choice.only, factor)
+        published = published[published[factor].isin(levels)]
+    return published.reset_index(drop=True)
+
+
+def places(published: pd.DataFrame) -> list[Place]:
+    return list(published[list(FACTORS)].itertuples(index=False, name=None))
+
+
+def trainings(place: Place, chosen: Settings, choice: Choice) -> list[Task]:
+    """The trainings of one cell of the table under one preset."""
+    only = {factor: (level,) for factor, level in zip(FACTORS, place, strict=True)}
+    narrowed = replace(choice, only=only)
+    spec = next(iter(chosen_data(chosen, narrowed)))
+    net = explained_networks(chosen, narrowed, spec)[0]
+    return [training_task(spec, net, number, chosen, narrowed) for number in range(chosen.trainings)]
+
+
+def plan(presets: Presets, choice: Choice, *, table: str) -> Plan:
+    """All trainings of all cells of the table, under both presets."""
+    cells = places(published_cells(table, choice))
+    tasks: list[Task] = []
+    for chosen in presets.chosen(choice).values():
+        for place in cells:
+            tasks += trainings(place, chosen, choice)
+    return Plan(tasks=tuple(tasks))
+
+
+def judge(outcome: Outcome, *, table: str, title: str) -> Judgement:
     """Mean and spread of test accuracy (%) over trainings, `paper` and `released` beside the published mean."""
-    presets = names.kept(PRESETS, choice.only, "preset")
-    for factor in ("scenario", "background", "model"):
-        published = published[published[factor].isin(names.kept(list(published[factor].unique()), choice.only, factor))]
-    cells = list(published[["scenario", "background", "model"]].itertuples(index=False, name=None))
-    tasks = {name: [_trainings(cell, name, size, choice, changes) for cell in cells] for name in presets}
-    store = perform(Plan(tasks=tuple(task for made in tasks.values() for group in made for task in group)))
-    table = published.reset_index(drop=True)
-    for name, made in tasks.items():
-        values = [pd.Series([100 * store.read(task.key).rows[0]["value"] for task in group]) for group in made]
-        first = [[100 * store.meta(task.key)["facts"]["attempts"][0] for task in group] for group in made]
-        table[name] = [v.mean() for v in values]
-        table[f"{name}_sd"] = [v.std() for v in values]
-        table[f"{name}_first"] = [pd.Series(f).mean() for f in first]  # had no collapsed training been begun anew
-    off = table[presets].sub(table["accuracy"], axis=0).abs()
-    table["met"] = [" and ".join(p for p in presets if row[p] <= NEAR) or "no" for _, row in off.iterrows()]
-    return table.round({name: 1 for name in table if name != "alpha"})
+    published = published_cells(table, outcome.choice)
+    presets = outcome.settings.chosen(outcome.choice)
+    lines = []
+    for place in places(published):
+        line: dict[str, float] = {}
+        for name, chosen in presets.items():
+            keys = [task.key for task in trainings(place, chosen, outcome.choice)]
+            line |= accuracy_line(outcome, name, keys)
+        lines.append(line)
+    joined = published.join(pd.DataFrame(lines))
+    joined["met"] = [met_by(row, presets) for _, row in joined.iterrows()]
+    joined = joined.round({name: 1 for name in joined if name != "alpha"})
+    return Judgement(joined, verdict(joined, list(presets), title))
 
 
-def table_b2(choice: Choice, perform: Perform, changes: Mapping[str, Any]) -> tuple[pd.DataFrame, str]:
-    """Table B2: test accuracy at 8×8, five trainings per cell."""
-    table = accuracies(papers.table("xaitris_table_b2"), 8, choice, perform, changes)
-    return table, verdict(table, "Table B2")
+def accuracy_line(outcome: Outcome, preset: str, keys: Sequence[str]) -> dict[str, float]:
+    """Mean and spread of the accuracy (%) of some trainings, and the mean had no collapsed one been restarted."""
+    accuracy = 100 * outcome.rows.set_index("cell").loc[list(keys), "value"]
+    first = [100 * outcome.facts[key]["attempts"][0] for key in keys]
+    return {preset: accuracy.mean(), f"{preset}_sd": accuracy.std(), f"{preset}_first": sum(first) / len(first)}
 
 
-def table_1(choice: Choice, perform: Perform, changes: Mapping[str, Any]) -> tuple[pd.DataFrame, str]:
-    """Table 1: test accuracy at 64×64, five trainings per cell; give it an accelerator."""
-    table = accuracies(papers.table("xaitris_table_1"), 64, choice, perform, changes)
-    return table, verdict(table, "Table 1")
+def met_by(row: Mapping[str, Any], presets: Iterable[str]) -> str:
+    """Under which presets the published number comes out."""
+    near = [name for name in presets if abs(row[name] - row["accuracy"]) <= NEAR]
+    return " and ".join(near) or "no"
 
 
-def verdict(table: pd.DataFrame, title: str) -> str:
+def verdict(table: pd.DataFrame, presets: Sequence[str], title: str) -> str:
     """What came out, in words: how many numbers hold, and what is known of the others."""
-    presets = [name for name in PRESETS if name in table]
-    lines = [
-        f"{title}: {int((table['met'] != 'no').sum())} of {len(table)} accuracies come out within {NEAR:g} points."
-    ]
+    met = int((table["met"] != "no").sum())
+    lines = [f"{title}: {met} of {len(table)} accuracies come out within {NEAR:g} points."]
     for name in presets:
         near = (table[f"{name}_first"] - table["accuracy"]).abs() <= NEAR
+        own = int(table["met"].str.contains(name).sum())
         lines.append(
-            f"As {name}: {int(table['met'].str.contains(name).sum())} of {len(table)}; {int(near.sum())} if trainings "
-            "below the gate were not begun anew."
+            f"As {name}: {own} of {len(table)}; {int(near.sum())} if trainings below the gate were not restarted."
         )
-    vanished = [
-        _cell_name(row) for _, row in table.iterrows() if row["scenario"] == "MULT" and row.get("paper", 99) < 60
-    ]
-    if vanished:
-        lines.append(
-            f"At chance as printed: {', '.join(vanished)}. Equation 2 divides the pattern by its norm over the whole "
-            "dataset before it enters 1 - alpha a, so that no signal is left; the released code does not."
-        )
-    for _, row in table[table["met"] == "no"].iterrows():
-        ours = ", ".join(f"{row[name]} % as {name}, spread {row[f'{name}_sd']}" for name in presets)
-        side = "above" if all(row[name] > row["accuracy"] for name in presets) else "below or around"
-        lines.append(f"{_cell_name(row)}: published {row['accuracy']} %, ours {side} it, {ours}.")
+    lines += without_signal(table)
+    lines += [missed(row, presets) for _, row in table[table["met"] == "no"].iterrows()]
     return "\n".join(lines) + "\n"
 
 
-def _cell_name(row: Mapping[str, Any]) -> str:
+def without_signal(table: pd.DataFrame) -> list[str]:
+    """Cells at chance because the printed equation has no signal."""
+    if "paper" not in table:
+        return []
+    vanished = table[table["scenario"].eq("MULT") & table["paper"].lt(60)]
+    if vanished.empty:
+        return []
+    cells = ", ".join(place_name(row) for _, row in vanished.iterrows())
+    return [
+        f"At chance as printed: {cells}. Equation 2 divides the pattern by its norm over the whole dataset before it "
+        "enters 1 - alpha a, so that no signal is left; the released code does not."
+    ]
+
+
+def missed(row: Mapping[str, Any], presets: Sequence[str]) -> str:
+    """One accuracy that did not come out."""
+    ours = ", ".join(f"{row[name]} % as {name}, spread {row[f'{name}_sd']}" for name in presets)
+    above = all(row[name] > row["accuracy"] for name in presets)
+    side = {True: "above", False: "below or around"}[above]
+    return f"{place_name(row)}: published {row['accuracy']} %, ours {side} it, {ours}."
+
+
+def place_name(row: Mapping[str, Any]) -> str:
     return f"{row['scenario']}-{row['background']} {row['model']}"
 
 
-def _trainings(cell: tuple[str, ...], preset: str, size: int, choice: Choice, changes: Mapping[str, Any]) -> list[Task]:
-    """The trainings of one cell of the table under one preset."""
-    settings = changed(dataclasses.replace(xaitris.SUITE.presets[preset], sizes=(size,)), changes)
-    scenario, background, model = cell
-    only = {"scenario": (scenario,), "background": (background,), "model": (model,)}
-    narrowed = dataclasses.replace(choice, only=only)
-    panel = next(iter(xaitris.chosen_panels(settings, narrowed)))
-    net = xaitris.chosen_nets(settings, narrowed, panel)[0]
-    return [xaitris.training_task(panel, net, k, settings, narrowed) for k in range(settings.trainings)]
+def accuracies(name: str, title: str, table: str, *, size: int) -> Reproduction:
+    file = f"xaitris_{table}"
+    heading = table.replace("_", " ").title()
+    return Reproduction(
+        name=f"xaitris/{name}",
+        title=title,
+        settings=of_size(size),
+        plan=partial(plan, table=file),
+        judge=partial(judge, table=file, title=heading),
+    )
 
 
-ARTEFACTS = (
-    Artefact("xaitris/table-b2", "trained accuracy at 8×8", table_b2),
-    Artefact(
-        "xaitris/few-samples", "LIME and Kernel SHAP by estimator and by number of masks, several draws", few_samples
+REPRODUCTIONS = (
+    accuracies("table-b2", "trained accuracy at 8×8", "table_b2", size=8),
+    Reproduction(
+        name="xaitris/few-samples",
+        title="LIME and Kernel SHAP by estimator and by number of masks, several draws",
+        settings=few_samples.Settings(),
+        plan=few_samples.plan,
+        judge=few_samples.judge,
     ),
-    Artefact("xaitris/table-1", "trained accuracy at 64×64", table_1),
+    accuracies("table-1", "trained accuracy at 64×64", "table_1", size=64),
 )

@@ -1,16 +1,19 @@
 """Fig. B3: what the scores say of explanations one can name: all of the truth, a part of it, its outline."""
 
+from dataclasses import asdict
+
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
 from forsooth.datasets.settings import Setting
 from forsooth.datasets.tetromino import tetromino
-from forsooth.engine import known_as
+from forsooth.engine import task
 from forsooth.names import find
 from forsooth.records import Cell
 from forsooth.scores import METRICS
 from forsooth.suites import explain
+from forsooth.suites.xaitris.data import Panel
 
 
 def strategies(truth: Tensor) -> dict[str, Tensor]:
@@ -41,31 +44,24 @@ def _first(piece: Tensor, count: int) -> Tensor:
     return kept
 
 
-@known_as("xaitris.strategies")
-def compare(*, size: int, metrics: list[str]) -> Cell:
-    """Scores of the named strategies on the fixed truth of LIN, MULT and XOR."""
+def fixed_truth(size: int) -> Tensor:
+    """The pixels of T and L, which lie in the same place in every image of LIN, MULT and XOR. (side, side) bool"""
     dataset = tetromino(Setting("LIN", "WHITE", size=size, n=100), seed=0)
     assert dataset.truth is not None
-    truth = dataset.truth[0]
-    made = strategies(truth)
-    shared = {
-        "suite": "xaitris",
-        "part": "strategies",
-        "dataset": "tetromino",
-        "model": "none",
-        "model_seed": -1,
-        "size": size,
-        "scenario": "LIN",
-        "background": "none",
-        "alpha": None,
-    }
-    reads = {"truth": truth.expand(len(made), -1, -1)}
-    judged = [find(name, METRICS, argument="metrics") for name in metrics]
-    rows = explain.score(torch.stack(list(made.values())), reads, judged, range(len(made)))
-    names = list(made)
-    pictures = [{**shared, "method": name, "tensor": name, "kind": "strategy"} for name in names]
-    return Cell(
-        rows=tuple({**shared, **row, "method": names[row["sample"]]} for row in rows),
-        tensors=made,
-        facts={"pictures": pictures},
-    )
+    return dataset.truth[0]
+
+
+@task("xaitris.strategies")
+def compare(*, size: int, metrics: list[str]) -> Cell:
+    """Scores of the named strategies on the fixed truth of LIN, MULT and XOR."""
+    truth = fixed_truth(size)
+    maps = strategies(truth)
+    panel = Panel(size, "LIN", "none", None)
+    template = panel.row("strategies")
+    reads = {"truth": truth.expand(len(maps), -1, -1)}
+    records = [find(name, METRICS, argument="metrics") for name in metrics]
+    scored = explain.score_rows(template, torch.stack(list(maps.values())), reads, records, range(len(maps)))
+    names = list(maps)
+    pictures = [{**asdict(panel), "method": name, "tensor": name, "kind": "strategy"} for name in names]
+    rows = [row.having(method=names[row.sample or 0]) for row in scored]
+    return Cell(rows=tuple(rows), tensors=maps, facts={"pictures": pictures})

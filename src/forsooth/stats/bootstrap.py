@@ -1,0 +1,212 @@
+"""Bootstraps: a draw is a count for each sample and each training, never a copy.
+
+ArrayLike are arrays (trainings, samples, columns), nan where a training has no value of a sample. A sample counts once,
+with its mean over the drawn trainings that have it. The random streams are fixed, so that a number is the same
+wherever it is printed.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+import torch
+from numpy.typing import ArrayLike, NDArray
+
+from forsooth.stats.intervals import LOWER_TAIL, UPPER_TAIL, Floats, Interval, no_interval
+
+DRAWS = 2000
+RATIO_DRAWS = 1000
+ENDS = (LOWER_TAIL, UPPER_TAIL)
+TRIALS = 10  # the papers print the standard deviation over so many trials
+TRIAL_SIZE = 100  # of so many samples each
+TRIALS_SEED = 0x1CD079E3FB882803  # seeds.derive(0, "trials")
+
+
+class Draws(NamedTuple):
+    """How often each sample (draws, samples) and each training (draws, trainings) is drawn."""
+
+    samples: Floats
+    trainings: Floats
+
+
+def resampled_counts(n: int, *stream: int) -> Floats:
+    """How often each of n is drawn when n are: (DRAWS, n). Another stream, other draws."""
+    rng = np.random.default_rng([0, *stream])
+    picked = rng.integers(0, n, (DRAWS, n))
+    return _counts(picked, n)
+
+
+def _counts(picked: NDArray[np.int64], n: int) -> Floats:
+    """How often each of n stands in each line of picked (draws, m): (draws, n)."""
+    line = np.arange(len(picked))[:, None]
+    counts = np.bincount((line * n + picked).ravel(), minlength=len(picked) * n)
+    return counts.reshape(len(picked), n).astype(float)
+
+
+def draw(samples: int, trainings: int, *, pool: int = 0) -> Draws:
+    """Draws of trainings, the same for every pool; and of the samples of one pool."""
+    return Draws(resampled_counts(samples, 1, pool), resampled_counts(trainings, 2))
+
+
+def everything_once(values: Floats) -> Draws:
+    """The one draw that has every sample and every training once."""
+    return Draws(np.ones((1, values.shape[1])), np.ones((1, values.shape[0])))
+
+
+def resampled_means(values: Floats, draws: Draws) -> Floats:
+    """Mean over samples of the mean over trainings, for every draw: (draws, columns); nan where a draw has no value.
+
+    values  (trainings, samples, columns)
+    """
+    known = np.isfinite(values)
+    filled = np.where(known, values, 0.0)
+    means = np.full((len(draws.samples), values.shape[2]), np.nan)
+    kinds, kind = np.unique(draws.trainings, axis=0, return_inverse=True)
+    for number, counts in enumerate(kinds):  # draws of the same trainings at once: one product of matrices
+        own = kind.ravel() == number
+        seen = np.einsum("t,tic->ic", counts, known)
+        each = np.einsum("t,tic->ic", counts, filled) / np.maximum(seen, 1)  # (samples, columns)
+        weight = draws.samples[own] @ (seen > 0).astype(float)
+        total = draws.samples[own] @ each
+        means[own] = np.divide(total, weight, out=np.full_like(total, np.nan), where=weight > 0)
+    return means
+
+
+def concept_means(values: Floats, sets: Floats, draws: Draws) -> Floats:
+    """Draws of a concept score from its values by input and by random set: the shifts of both from their common mean.
+
+    values   (trainings, inputs, columns)
+    sets     (trainings, sets, columns)
+    returns  (draws, columns)
+    """
+    of_sets = Draws(resampled_counts(sets.shape[1], 3), draws.trainings)
+    of_neither = Draws(np.ones_like(draws.samples), draws.trainings)
+    both = resampled_means(values, draws) + resampled_means(sets, of_sets)
+    return both - resampled_means(values, of_neither)
+
+
+def accuracy_drops(samples: int, accuracy: Floats, n: int) -> tuple[Draws, Floats]:
+    """Draws of samples and trainings, and of the accuracy drop (draws, ks).
+
+    samples   how many samples the draws are of
+    accuracy  (trainings, 2, ks) with the common feature and without, over n images each; a drop of few points is
+              mostly their chance
+    """
+    rng = np.random.default_rng(0)
+    trainings = len(accuracy)
+    by_sample = np.empty((DRAWS, samples))
+    by_training = np.empty((DRAWS, trainings))
+    drops = np.empty((DRAWS, accuracy.shape[2]))
+    for line in range(DRAWS):
+        by_sample[line] = np.bincount(rng.integers(0, samples, samples), minlength=samples)
+        correct = rng.binomial(n, accuracy) / n
+        again = np.zeros(1, dtype=int)
+        if trainings > 1:
+            again = rng.integers(0, trainings, trainings)
+        by_training[line] = np.bincount(again, minlength=trainings)
+        with_feature, without = correct[again].mean(0)
+        drops[line] = with_feature - without
+    return Draws(by_sample, by_training), drops
+
+
+def value_array(
+    rows: pd.DataFrame,
+    columns: Sequence[str],
+    *,
+    trainings: Sequence[int] | None = None,
+    samples: Sequence[int] | None = None,
+    value: str = "value",
+) -> tuple[Floats, list[tuple[Any, ...]]]:
+    """The rows as (trainings, samples, columns), and the name of each column: what the named ones of the rows say."""
+    wide = rows.pivot_table(index=["model_seed", "sample"], columns=list(columns), values=value)
+    if trainings is None:
+        trainings = sorted(wide.index.get_level_values(0).unique())
+    if samples is None:
+        samples = list(wide.index.get_level_values(1).unique())
+    every = pd.MultiIndex.from_product([trainings, samples])
+    shape = (len(trainings), len(samples), wide.shape[1])
+    names = list(wide.columns)
+    if wide.columns.nlevels == 1:
+        names = [(name,) for name in names]
+    return wide.reindex(every).to_numpy(float).reshape(shape), names
+
+
+def per_sample(rows: pd.DataFrame, value: str = "value") -> pd.Series:
+    """Each sample once, with its mean over trainings, in the order of the rows."""
+    return rows.groupby("sample", sort=False)[value].mean()
+
+
+def percentile_interval(point: float, draws: Floats, n: int) -> Interval:
+    """The point with the middle 95 % of the draws (draws,) that have a value; nan of a single sample."""
+    known = draws[np.isfinite(draws)]
+    if n < 2 or not len(known):
+        return no_interval(point, n)
+    low, high = np.quantile(known, ENDS)
+    return Interval(float(point), float(low), float(high), n)
+
+
+def bootstrapped_mean(values: ArrayLike) -> Interval:
+    """Mean of values (n,) with the percentile interval of a bootstrap; nan of none."""
+    numbers = np.asarray(values, dtype=float)
+    if not len(numbers):
+        return no_interval()
+    draws = np.random.default_rng(0).choice(numbers, (DRAWS, len(numbers))).mean(1)
+    low, high = np.quantile(draws, ENDS)
+    return Interval(float(numbers.mean()), float(low), float(high), len(numbers))
+
+
+def bootstrapped_ratio(above: ArrayLike, below: ArrayLike) -> Interval:
+    """Sum of above (n,) over the sum of below (n,), with a bootstrap over the n; nan where there is nothing below.
+
+    Draws with nothing below are left out.
+    """
+    counts = np.stack([np.asarray(above, dtype=float), np.asarray(below, dtype=float)], axis=1)
+    n = len(counts)
+    if not n or counts[:, 1].sum() == 0:
+        return no_interval()
+    times = np.random.default_rng(0).multinomial(n, np.full(n, 1 / n), size=RATIO_DRAWS)
+    upper, lower = (times @ counts).T
+    low, high = np.quantile(upper[lower > 0] / lower[lower > 0], ENDS)
+    whole = counts.sum(0)
+    return Interval(float(whole[0] / whole[1]), float(low), float(high), n)
+
+
+def resampled_ranks(draws: Floats, column: int) -> Floats:
+    """The rank of one column in every line of draws (draws, columns): 1 is the highest, equals share the better one.
+
+    returns  (draws,) nan where any column has no value
+    """
+    ranks = 1.0 + (draws > draws[:, [column]]).sum(1)
+    return np.where(np.isnan(draws).any(1), np.nan, ranks)
+
+
+def spread_over_trials(values: ArrayLike) -> float:
+    """Standard deviation of the mean over ten trials of 100 of the values (n,), or of half of them where n < 200."""
+    numbers = np.asarray(values, dtype=float)
+    known = torch.tensor(numbers[~np.isnan(numbers)])
+    if len(known) < 2:
+        return float("nan")
+    size = min(TRIAL_SIZE, len(known) // 2)
+    generator = torch.Generator().manual_seed(TRIALS_SEED)
+    draws = [torch.randperm(len(known), generator=generator)[:size] for _ in range(TRIALS)]
+    return float(known[torch.stack(draws)].nanmean(1).std())
+
+
+def jackknife_parts(values: Floats, left: Floats, sizes: Floats) -> Floats:
+    """Parts of the delete-a-group jackknife of means over samples, whose squares sum to the variance of the mean.
+
+    values   (methods, samples)
+    left     (methods, samples, groups) the same without each group
+    sizes    (groups,) how many draws a group has
+    returns  (methods, groups)
+
+    All samples have the groups in common, so that this error does not average out over them. What is independent from
+    sample to sample is counted twice, which makes an interval a little too wide.
+    """
+    ratio = sizes.sum() / sizes
+    whole = values.mean(1, keepdims=True)  # (methods, 1)
+    without = left.mean(1)  # (methods, groups)
+    pseudo = ratio * whole - (ratio - 1) * without
+    centre = (pseudo / ratio).sum(1, keepdims=True)
+    return np.asarray((pseudo - centre) / np.sqrt((ratio - 1) * len(ratio)))

@@ -1,0 +1,134 @@
+"""Pearson's and Spearman's correlations, of two series and of many draws of them, and slopes."""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+from scipy import stats
+
+from forsooth.stats.bootstrap import (
+    accuracy_drops,
+    concept_means,
+    draw,
+    everything_once,
+    percentile_interval,
+    resampled_means,
+    value_array,
+)
+from forsooth.stats.intervals import Floats, Interval
+
+FLAT = 1e-12  # what varies less is rounding
+FEWEST_FOR_ORDER = 3  # of two values an order is always the same or the reverse
+
+
+class Correlation(NamedTuple):
+    """ρ of n pairs, and the p-value of the claim that it is not 0."""
+
+    rho: float
+    pvalue: float
+    n: int
+
+
+def pearson_of_lines(one: Floats, two: Floats) -> Floats:
+    """Pearson's ρ of each line of one (draws, m) with that of two: (draws,); nan where a line is flat or has nan."""
+    first = one - one.mean(1, keepdims=True)
+    second = two - two.mean(1, keepdims=True)
+    flat = (np.ptp(one, axis=1) < FLAT) | (np.ptp(two, axis=1) < FLAT)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        rho = (first * second).sum(1) / np.sqrt((first**2).sum(1) * (second**2).sum(1))
+    return np.where(flat, np.nan, rho)
+
+
+def spearman_of_lines(one: Floats, two: Floats) -> Floats:
+    """Spearman's ρ of each line of one (draws, m) with that of two: (draws,); nan where a line is flat or has nan."""
+    rho = pearson_of_lines(stats.rankdata(one, axis=1), stats.rankdata(two, axis=1))
+    return np.where(np.isnan(one).any(1) | np.isnan(two).any(1), np.nan, rho)
+
+
+def pearson(one: ArrayLike, two: ArrayLike) -> float:
+    """Pearson's ρ of one (m,) with two (m,); nan of fewer than two, or where one does not vary or has nan.
+
+    >>> round(pearson([1.0, 2.0, 3.0], [1.0, 2.0, 2.0]), 3)
+    0.866
+    """
+    first = np.asarray(one, dtype=float)
+    if len(first) < 2:
+        return float("nan")
+    return float(pearson_of_lines(first[None], np.asarray(two, dtype=float)[None])[0])
+
+
+def spearman(one: ArrayLike, two: ArrayLike) -> Correlation:
+    """Spearman's ρ of one (m,) with two (m,), and its p-value; nan of fewer than three, or where one does not vary."""
+    first = np.asarray(one, dtype=float)
+    second = np.asarray(two, dtype=float)
+    count = len(first)
+    if count < FEWEST_FOR_ORDER or min(np.ptp(first), np.ptp(second)) == 0:
+        return Correlation(np.nan, np.nan, count)
+    found = stats.spearmanr(first, second)
+    return Correlation(float(found.statistic), float(found.pvalue), count)
+
+
+def slope(x: ArrayLike, y: ArrayLike) -> float:
+    """How much y (m,) rises for each step of x (m,), by least squares."""
+    return float(np.polyfit(np.asarray(x, dtype=float), np.asarray(y, dtype=float), 1)[0])
+
+
+def order_correlation(rows: pd.DataFrame, kinds: tuple[str, str], methods: Sequence[str], rho: float) -> Interval:
+    """Spearman's ρ between the orders of methods in two kinds of rows, with a bootstrap over samples and trainings.
+
+    rows  columns kind, method, model_seed, sample and value; a sample that both kinds have is drawn for both
+    rho   of the means themselves
+    """
+    rows = rows[rows["kind"].isin(kinds) & rows["method"].isin(methods)]
+    values, names = value_array(rows, ["kind", "method"])
+    means = resampled_means(values, draw(values.shape[1], len(values)))
+    first, second = (means[:, [names.index((kind, method)) for method in methods]] for kind in kinds)
+    samples = int(rows.groupby("kind")["sample"].nunique().min())
+    return percentile_interval(rho, spearman_of_lines(first, second), samples)
+
+
+class Series(NamedTuple):
+    """Scores over k of one method.
+
+    ks      m values of k
+    values  (trainings, samples, m)
+    sets    (trainings, sets, m) of a concept score, by random set; None of a map
+    """
+
+    ks: list[float]
+    values: Floats
+    sets: Floats | None = None
+
+
+def drop_correlation(values: Floats, accuracy: Floats, n: int, *, sets: Floats | None = None) -> Interval:
+    """Pearson's ρ of the mean of values (trainings, samples, ks) with the accuracy drop, with a bootstrap over both.
+
+    accuracy  (trainings, 2, ks) with the common feature and without, over n images each
+    sets      (trainings, sets, ks) of a concept score, by random set: drawn too
+    """
+    draws, drops = accuracy_drops(values.shape[1], accuracy, n)
+    means = concept_means(values, sets, draws) if sets is not None else resampled_means(values, draws)
+    with_feature, without = accuracy.mean(0)
+    point = pearson_of_lines(resampled_means(values, everything_once(values)), (with_feature - without)[None])
+    return percentile_interval(float(point[0]), pearson_of_lines(means, drops), values.shape[1])
+
+
+def series_draws(
+    series: Mapping[str, Series], accuracy: Floats, ks: Sequence[float], n: int
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Draws of ρ with the drop, and of the range over k: one column per method, the same draws for all.
+
+    series    method -> its series, of the same samples each
+    accuracy  (trainings, 2, ks), over n images each
+    """
+    samples = next(iter(series.values())).values.shape[1]
+    draws, drops = accuracy_drops(samples, accuracy, n)
+    rhos = {}
+    ranges = {}
+    for method, (own, values, sets) in series.items():
+        means = concept_means(values, sets, draws) if sets is not None else resampled_means(values, draws)
+        rhos[method] = pearson_of_lines(means, drops[:, [list(ks).index(k) for k in own]])
+        ranges[method] = np.ptp(means, axis=1)
+    return pd.DataFrame(rhos), pd.DataFrame(ranges)

@@ -1,0 +1,126 @@
+"""The tetromino data of the suite: what decides them, who is explained, and who helps."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from forsooth.datasets import folders
+from forsooth.datasets.settings import Setting
+from forsooth.datasets.tetromino import tetromino
+from forsooth.plain import remembered
+from forsooth.records import NO_MODEL, Cell, Dataset, Row, Value
+from forsooth.suites import choose
+
+BACKGROUND_IMAGES = 100  # training images given to methods as references
+FIT_IMAGES = 2_000  # training images given to methods that fit patterns
+
+
+@dataclass(frozen=True)
+class Photos:
+    """The user's photographs: where they are, and a hash of their files."""
+
+    path: str | None
+    digest: str | None
+
+
+@dataclass(frozen=True)
+class DataSpec:
+    """All that decides a dataset.
+
+    photos  behind IMAGENET; without a path, generated dead leaves stand for them. None on other backgrounds
+    """
+
+    setting: Setting
+    photos: Photos | None
+    seed: int
+
+    @property
+    def generated_photos(self) -> bool:
+        return self.photos is not None and self.photos.path is None
+
+
+@dataclass(frozen=True)
+class Panel:
+    """Dataset and network of a line on the page. `model_seed` is -1 where no network is looked at."""
+
+    size: int
+    scenario: str
+    background: str
+    alpha: float | None
+    model: str = NO_MODEL
+    model_seed: int = -1
+
+    @property
+    def factors(self) -> dict[str, Value]:
+        """The columns that tell datasets apart."""
+        return {"size": self.size, "scenario": self.scenario, "background": self.background, "alpha": self.alpha}
+
+    def row(self, part: str, method: str = "") -> Row:
+        """The row that all rows of this panel begin as."""
+        return Row(
+            suite="xaitris",
+            part=part,
+            dataset="tetromino",
+            model=self.model,
+            model_seed=self.model_seed,
+            method=method,
+            columns=self.factors,
+        )
+
+
+def panel(spec: DataSpec, model: str = NO_MODEL, model_seed: int = -1) -> Panel:
+    """Generated stand-ins for photographs carry that in their name, in every table."""
+    setting = spec.setting
+    background = "IMAGENET (dead leaves)" if spec.generated_photos else setting.background
+    return Panel(setting.size, setting.scenario, background, setting.alpha, model, model_seed)
+
+
+def title(spec: DataSpec) -> str:
+    setting = spec.setting
+    return f"{setting.scenario}-{setting.background} {setting.size}×{setting.size}"
+
+
+@remembered(2)
+def dataset(spec: DataSpec) -> Dataset:
+    """The dataset, made again from its recipe; the last two are kept, since tasks come in their order."""
+    path = spec.photos and spec.photos.path
+    photos = None
+    if path:
+        photos = folders.photographs(path, side=folders.photo_side(spec.setting.size))
+    return tetromino(spec.setting, seed=spec.seed, photos=photos)
+
+
+def notes(data: Dataset) -> list[str]:
+    """Sentences on the backgrounds that a reader of the results must know."""
+    if data.facts["background"] != "IMAGENET":
+        return []
+    sentences = [f"IMAGENET backgrounds are {data.facts['background_from']}."]
+    broken = data.facts["unreadable"]
+    if broken:
+        sentences.append(f"{len(broken)} image files could not be used: {'; '.join(broken[:5])}.")
+    return sentences
+
+
+def explained(trained: Sequence[Cell], data: Dataset, samples: int | None, *, seed: int) -> Tensor:
+    """Test images that every network above its gate gets right, at most `samples`, as many of each kind. (k,)"""
+    correct = [cell.tensors["correct"] for cell in trained if cell.facts["passed"]]
+    if not correct:
+        return torch.empty(0, dtype=torch.int64)
+    rows = data.splits["test"][torch.stack(correct).all(0)]
+    return choose.rows_of(data, rows, samples, seed=seed, role="explained")
+
+
+def references(data: Dataset, *, seed: int) -> dict[str, Tensor]:
+    """Training images that methods are given, drawn for each role on its own. role -> (k,)"""
+    wanted = {"background": BACKGROUND_IMAGES, "fit": FIT_IMAGES}
+    train = data.splits["train"]
+    return {role: choose.rows_of(data, train, count, seed=seed, role=role) for role, count in wanted.items()}
+
+
+def counts(data: Dataset, rows: Tensor, *, role: str, where: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """How many of the rows (k,) are of each kind, by name."""
+    assert data.strata is not None
+    return choose.classes_of(data.strata[rows], role=role, names=data.facts["kinds"], where=where)
