@@ -109,7 +109,10 @@ def reproduce(
     work = Work(folder, store.Store(folder.parent / "store"), workers, progress or Silent())
     if isinstance(record, Artefact):
         return _old_reproduce(record, work, choice, dict(settings or {}))
-    chosen = changed(record.settings, settings or {})
+    base = record.settings
+    if choice.data is not None and record.with_data is not None:
+        base = record.with_data
+    chosen = changed(base, settings or {})
     plan = record.plan(chosen, choice)
     run_folder(folder)
     command = _command(record.name, None, choice, settings or {})
