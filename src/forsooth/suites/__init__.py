@@ -5,19 +5,11 @@ from forsooth.suites import articles, bam, bias, planted, xaitris
 from forsooth.suites.articles import reproduce as articles_tables
 from forsooth.suites.articles import reproduce_post_hoc, reproduce_rationales
 from forsooth.suites.bam import reproduce as bam_figures
-from forsooth.suites.bias import accurate, audit, patches, reproduce_figures, suppressed
-from forsooth.suites.bias import reproduce as bias_tables
 from forsooth.suites.planted import reproduce as planted_figures
 
 SUITES: tuple[Suite, ...] = (xaitris.SUITE, bias.SUITE, planted.SUITE, articles.SUITE, bam.SUITE)
 REPRODUCTIONS: tuple[Reproduction | Artefact, ...] = (
     *(record for suite in SUITES for record in suite.reproductions),
-    *getattr(bias_tables, "ARTEFACTS", ()),
-    *getattr(reproduce_figures, "ARTEFACTS", ()),
-    *getattr(suppressed, "ARTEFACTS", ()),
-    *getattr(accurate, "ARTEFACTS", ()),
-    *getattr(patches, "ARTEFACTS", ()),
-    *getattr(audit, "ARTEFACTS", ()),
     *getattr(planted_figures, "ARTEFACTS", ()),
     *getattr(bam_figures, "ARTEFACTS", ()),
     *getattr(articles_tables, "ARTEFACTS", ()),

@@ -21,7 +21,7 @@ from forsooth.models import train as training
 from forsooth.models.recipes import Recipe
 from forsooth.plain import remembered
 from forsooth.records import Cell, Choice, Dataset, Plan, Row, Task, UsageError
-from forsooth.scores.mass import mass_inside
+from forsooth.scores.mass import mass_inside, relative_attribution
 from forsooth.suites import choose, networks
 from forsooth.suites.bias import data
 from forsooth.suites.bias.data import DataSpec
@@ -123,13 +123,11 @@ def training_task(spec: AuditSpec, number: int, choice: Choice) -> Task:
     return make_task(train, arguments, name=name)
 
 
-def audit_task(
-    spec: AuditSpec, number: int, trained: Sequence[Task], settings: AuditSettings, choice: Choice
-) -> Task:
+def audit_task(spec: AuditSpec, number: int, trained: Sequence[Task], settings: AuditSettings, choice: Choice) -> Task:
     seed = seeds.derive(choice.seed, "audit")
     request = Request(number, settings.samples, settings.permutations, seed, choice.device)
     name = f"audit {spec.source.name}, {spec.net}, {spec.kind}{which(number)}"
-    function = {"region": relative_attribution, "pattern": share_inside}[spec.kind]
+    function = {"region": audit_region, "pattern": audit_pattern}[spec.kind]
     return make_task(function, {"spec": spec, "request": request}, trained, name=name)
 
 
@@ -196,7 +194,9 @@ class Audit:
     def right(self, modules: Sequence[nn.Module], wanted: Tensor) -> Tensor:
         """The wanted images (n,) that all networks get right. (k,)"""
         device = self.request.device
-        hits = [networks.correct(module, self.dataset, wanted, device=device, size=TESTED_AT_ONCE) for module in modules]
+        hits = [
+            networks.correct(module, self.dataset, wanted, device=device, size=TESTED_AT_ONCE) for module in modules
+        ]
         return wanted[torch.stack(hits).all(0)]
 
     def inputs(self, rows: Tensor) -> tuple[Tensor, Tensor]:
@@ -235,7 +235,7 @@ def audited_cell(
 
 
 @task("bias.audit_region", version=4, spec="panel")
-def relative_attribution(*trained: Cell, spec: AuditSpec, request: Request) -> Cell:
+def audit_region(*trained: Cell, spec: AuditSpec, request: Request) -> Cell:
     """|A_k| / mean |A| of the irrelevant region k among sixteen, all coalitions played. One row per image.
 
     trained  all trainings of the network
@@ -246,17 +246,16 @@ def relative_attribution(*trained: Cell, spec: AuditSpec, request: Request) -> C
 def region_rows(audit: Audit) -> Iterator[Row]:
     template = audit.template.having(metric="relative_attribution")
     patches = players.patches(tuple(audit.dataset.x.shape[1:]), REGIONS)
-    for part in audit.chosen.split(PLAYED_AT_ONCE):
+    for part in torch.split(audit.chosen, PLAYED_AT_ONCE):
         x, y = audit.inputs(part)
         estimate = exact(game(audit.module, x, y, players=patches, baseline=audit.absent))
-        size = estimate.values.abs().cpu()  # (k, 16)
-        ratio = size.gather(1, audit.region[part][:, None])[:, 0] / size.mean(1)
+        ratio = relative_attribution(estimate.values.cpu(), audit.region[part])
         for sample, value in zip(part.tolist(), ratio.tolist(), strict=True):
             yield template.having(sample=sample, value=value)
 
 
 @task("bias.audit_pattern", version=4, spec="panel")
-def share_inside(*trained: Cell, spec: AuditSpec, request: Request) -> Cell:
+def audit_pattern(*trained: Cell, spec: AuditSpec, request: Request) -> Cell:
     """Share of |Shapley value| inside the truth, of images that have one. One row per image.
 
     trained  all trainings of the network
@@ -273,7 +272,7 @@ def pattern_rows(audit: Audit) -> Iterator[Row]:
     request = audit.request
     template = audit.template.having(metric="mass_inside")
     patches = players.patches(tuple(audit.dataset.x.shape[1:]), PATCHES)
-    for part in audit.chosen.split(1):
+    for part in torch.split(audit.chosen, 1):
         sample = int(part)
         inside = audit.truth[sample]
         _, labels = torch.unique(patches * 2 + inside, return_inverse=True)

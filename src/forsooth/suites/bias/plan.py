@@ -114,9 +114,7 @@ def game_of(settings: Settings) -> GameSpec:
     return GameSpec(**{field.name: getattr(settings, field.name) for field in dataclasses.fields(GameSpec)})
 
 
-def playing_tasks(
-    panel: Panel, trained: Sequence[Task], settings: Settings, choice: Choice, role: str
-) -> list[Task]:
+def playing_tasks(panel: Panel, trained: Sequence[Task], settings: Settings, choice: Choice, role: str) -> list[Task]:
     """Shapley values of all explained inputs, a few at a time; every training has permutations of its own."""
     tasks = []
     for first in range(0, settings.samples, AT_ONCE):
@@ -134,18 +132,14 @@ def playing_tasks(
     return tasks
 
 
-def answering_tasks(
-    name: str, panel: Panel, trained: Sequence[Task], settings: Settings, choice: Choice
-) -> list[Task]:
+def answering_tasks(name: str, panel: Panel, trained: Sequence[Task], settings: Settings, choice: Choice) -> list[Task]:
     """What a method says of the players; for the Shapley values themselves, games played again."""
     if name == SHAPLEY:
         return playing_tasks(panel, trained, settings, choice, "other end")
     return [explaining_task(name, panel, trained, settings, choice)]
 
 
-def explaining_task(
-    name: str, panel: Panel, trained: Sequence[Task], settings: Settings, choice: Choice
-) -> Task:
+def explaining_task(name: str, panel: Panel, trained: Sequence[Task], settings: Settings, choice: Choice) -> Task:
     method = plugins.method(name, METHODS)
     arguments = {
         "panel": panel,

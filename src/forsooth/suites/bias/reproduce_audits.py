@@ -7,7 +7,7 @@ import pandas as pd
 
 from forsooth import papers
 from forsooth.records import Judgement, Outcome, Reproduction
-from forsooth.stats import AT_LEAST_0, SHARE, Interval, samples_and_trainings
+from forsooth.stats.intervals import AT_LEAST_0, SHARE, samples_and_trainings
 from forsooth.suites.bias import audit
 from forsooth.suites.bias.audit import AuditSettings
 
@@ -72,7 +72,7 @@ def line_of(rows: pd.DataFrame, published: float, *, bounds: tuple[float, float]
     trainings = rows[rows["part"].eq("training")]
     audited = rows[rows["part"].eq("audit")]
     passed = trainings["status"].eq("ok")
-    interval = interval_of(audited, bounds=bounds)
+    interval = samples_and_trainings(audited, bounds=bounds)
     return Line(
         dataset=rows["dataset"].iloc[0],
         model=rows["model"].iloc[0],
@@ -87,11 +87,6 @@ def line_of(rows: pd.DataFrame, published: float, *, bounds: tuple[float, float]
         plain=audited.get("plain", pd.Series(dtype=float)).mean(),
         published=published,
     )
-
-
-def interval_of(rows: pd.DataFrame, *, bounds: tuple[float, float]) -> Interval:
-    """Mean and 95 % interval over images, and over trainings where there are several."""
-    return samples_and_trainings(rows, bounds=bounds)
 
 
 def on_region(line: Line) -> str:

@@ -16,7 +16,7 @@ from forsooth.engine import make_task, task
 from forsooth.records import WHOLE, Cell, Choice, Judgement, Outcome, Plan, Reproduction, Task
 from forsooth.scores import bias as scores
 from forsooth.scores import convergence
-from forsooth.stats import pearson, spearman
+from forsooth.stats.correlations import pearson, spearman
 from forsooth.suites.bias import anchor as anchors
 from forsooth.suites.bias.experiment import (
     ON_LENET,

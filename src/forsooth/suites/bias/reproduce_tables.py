@@ -9,7 +9,7 @@ from forsooth import papers
 from forsooth.counted import counted
 from forsooth.records import Choice, Judgement, Outcome, Plan, Reproduction, UsageError
 from forsooth.scores.bias import M_BIAS, M_BIAS_SPLIT
-from forsooth.stats import AT_LEAST_0, samples_and_trainings
+from forsooth.stats.intervals import AT_LEAST_0, samples_and_trainings
 from forsooth.suites.bias import data, plan
 from forsooth.suites.bias.reproduce_words import verdict
 from forsooth.suites.bias.settings import PUBLISHED, SHAPLEY, Settings

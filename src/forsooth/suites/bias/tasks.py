@@ -6,7 +6,7 @@ from typing import Any
 from torch import Tensor
 
 from forsooth import plugins
-from forsooth.attributions import METHODS, cam
+from forsooth.attributions import METHODS
 from forsooth.engine import task
 from forsooth.games import players
 from forsooth.models import train as training
@@ -107,9 +107,8 @@ def maps_of(method: str, stage: Stage, chosen: Tensor, *, seed: int) -> Cell:
     """The method's maps of the chosen inputs (n,), or why there are none."""
     x, target = stage.inputs(chosen)
     record = plugins.method(method, METHODS)
-    if stage.head is not None and record.name == "grad_cam":
-        assert stage.layer is not None
-        maps = cam.grad_cam_units(stage.whole, x, target, layer=stage.layer)[:, None]
+    if stage.head is not None and record.units is not None:
+        maps = record.units(stage.whole, x, target, layer=stage.layer)[:, None]
         return Cell(tensors={"maps": maps}, facts={"status": "ok", "message": ""})
     return asking.attribute(record, stage.question(stage.shown(x), target, seed=seed, samples=chosen))
 

@@ -1,0 +1,144 @@
+"""What a published table of M_bias made again says, in words."""
+
+import numpy as np
+import pandas as pd
+
+from forsooth.stats.correlations import spearman
+from forsooth.suites.bias.settings import SHAPLEY, Settings
+
+UNSAID = ("grad_cam", "lime_superpixels")  # what they did here cannot be known from the paper
+HOLDS = {0.7: "holds", 0.4: "holds in part", -1.0: "does not hold"}  # from this median of Spearman's ρ on
+
+
+def orders(table: pd.DataFrame) -> pd.DataFrame:
+    """Spearman's ρ between our order of methods and the published one, for every end and fraction."""
+    both = table.dropna(subset=["published"])
+    lines = []
+    for (end, fraction), group in both.groupby(["end", "fraction"], sort=False):
+        rho = spearman(group["ours"], group["published"]).rho
+        lines.append({"end": end, "fraction": fraction, "rho": rho})
+    return pd.DataFrame(lines, columns=["end", "fraction", "rho"])
+
+
+def compared(table: pd.DataFrame, settings: Settings) -> pd.DataFrame:
+    """The lines whose method is in the published table too.
+
+    Where patches play instead of pixels, the bias of each method has another size (`bias/patches-against-pixels`), and
+    that of Grad-CAM, which is judged on the units of its layer, has not: there it has no place in the order.
+    """
+    both = table.dropna(subset=["published"])
+    if settings.grid:
+        return both[both["method"].ne("grad_cam")]
+    return both
+
+
+def verdict(table: pd.DataFrame, title: str, settings: Settings, inputs: int, noise: float) -> str:
+    """What came out, in words."""
+    both = compared(table, settings)
+    if both.empty:
+        return f"{title}, {settings.models[0]}: none of these methods is in the published table.\n"
+    lines = [
+        *on_order(both, title, settings),
+        *on_unsaid(both, settings),
+        *on_failures(both),
+        *on_errata(both, settings),
+        on_sizes(both, settings),
+        on_setting(both, settings, inputs, noise),
+        on_ends(table),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def on_order(both: pd.DataFrame, title: str, settings: Settings) -> list[str]:
+    """Whether the published order of methods comes out, over all rows and row by row."""
+    rho = orders(both)
+    order = rho["rho"].median()
+    holds = next((word for least, word in HOLDS.items() if order >= least), "is inconclusive")
+    by_row = ", ".join(f"{row(line)} {line.rho:.2f}" for line in rho.itertuples())
+    return [
+        f"{title}, {settings.models[0]}: the published order of methods in a row {holds}. Spearman's ρ between the two "
+        f"orders has median {order:.2f} over the ten rows.{on_all_numbers(both, settings)}",
+        f"ρ by row: {by_row}.",
+    ]
+
+
+def row(line: object) -> str:
+    """A row of the published table, by its end and fraction."""
+    return f"{line.end}-{line.fraction:.0%}"  # type: ignore[attr-defined]
+
+
+def on_unsaid(both: pd.DataFrame, settings: Settings) -> list[str]:
+    """The same without the methods of which the paper leaves too much open."""
+    sure = both[~both["method"].isin(UNSAID)]
+    if sure.empty or len(sure) == len(both):
+        return []
+    rho = orders(sure)["rho"].median()
+    return [
+        f"Without {' and '.join(UNSAID)}, whose layer and whose superpixels the paper does not give: median ρ "
+        f"{rho:.2f}.{on_all_numbers(sure, settings)}"
+    ]
+
+
+def on_failures(both: pd.DataFrame) -> list[str]:
+    """Whose maps said nothing, and what the order is without them; nothing where all maps are scored."""
+    share = both.groupby("method", sort=False)["failed"].mean()
+    if not share.any():
+        return []
+    who = ", ".join(f"{name} {value:.0%}" for name, value in share[share > 0].items())
+    rho = orders(both.assign(ours=both["scored"]))["rho"].median()
+    return [f"Maps without a score count as the worst value of their row: {who}. Left out: median ρ {rho:.2f}."]
+
+
+def on_errata(both: pd.DataFrame, settings: Settings) -> list[str]:
+    """The order with printing errors corrected; nothing where there are none."""
+    if "corrected" not in both:
+        return []
+    moved = both[both["corrected"].ne(both["published"])]
+    corrected = both.assign(published=both["corrected"])
+    rho = orders(corrected).set_index(["end", "fraction"])["rho"]
+    where = ", ".join(f"{r.method} {row(r)} {r.published} → {r.corrected}" for r in moved.itertuples())
+    rows = ", ".join(f"{row(r)} {rho[r.end, r.fraction]:.2f}" for r in moved.itertuples())
+    words = f"With printing errors corrected ({where}): median ρ {rho.median():.2f}, of these rows {rows}."
+    return [words + on_all_numbers(corrected, settings)]
+
+
+def on_sizes(both: pd.DataFrame, settings: Settings) -> str:
+    """How far each method is off, where our numbers and theirs have the same players; else why nothing is said."""
+    if settings.grid:
+        return (
+            f"The published players are {settings.side**2:,} pixels, ours {settings.grid**2} patches: orders can be "
+            "compared, the numbers cannot (`bias/patches-against-pixels`). Grad-CAM, which is judged on the units of "
+            "its layer, is left out of the order."
+        )
+    off = (both["ours"] / both["published"]).groupby(both["method"]).median()
+    by_method = ", ".join(f"{method} {times:.2f}" for method, times in off.items())
+    return f"Ours over published, median by method: {by_method}."
+
+
+def on_setting(both: pd.DataFrame, settings: Settings, inputs: int, noise: float) -> str:
+    moves = (both["split"] / both["ours"] - 1).abs().median()
+    return (
+        f"{inputs} inputs, {settings.permutations} permutations, baseline {settings.baseline}, {settings.output}, "
+        f"colours of gradients by {settings.channels}; noise is {noise:.1%} of the squared norm of the Shapley values "
+        f"(median), and with the norm freed of it M_bias moves by {moves:.1%} (median)."
+    )
+
+
+def on_ends(table: pd.DataFrame) -> str:
+    ends = table[table["method"].isin([SHAPLEY, "constant", "random"])].groupby("method")["ours"].mean()
+    by_end = ", ".join(f"{name} {value:.4f}" for name, value in ends.items())
+    return f"Ends of the scale, mean over the ten rows: {by_end or 'not asked'}."
+
+
+def on_all_numbers(both: pd.DataFrame, settings: Settings) -> str:
+    """How near the numbers themselves are, over all rows and methods; empty where players differ from the paper's."""
+    if settings.grid:
+        return ""
+    ratio = both["ours"] / both["published"]
+    rho = spearman(both["ours"], both["published"]).rho
+    near = ratio.between(0.5, 2).mean()
+    half = np.exp(np.log(ratio).abs().median()) - 1
+    return (
+        f" Over all rows and methods ρ is {rho:.2f}; {near:.0%} of the numbers lie within a factor of 2, half of them "
+        f"within {half:.0%}."
+    )
