@@ -14,7 +14,9 @@ from forsooth.games.shapley import Estimate
 from forsooth.records import Cell, Row, Status
 from forsooth.scores import bias, convergence
 
-METRIC_NAMES = ("relative_bias", "m_bias", "m_bias_split")
+# metric -> norm of the Shapley values, and power of the number of players that M_bias is multiplied with
+NORMS_AND_POWERS = {"relative_bias": ("plain", 0.5), "m_bias": ("plain", 0.0), "m_bias_split": ("split", 0.0)}
+METRIC_NAMES = tuple(NORMS_AND_POWERS)
 MESSAGES: Mapping[Status, str] = {
     "ok": "",
     "not finite": "the map holds nan or infinity",
@@ -83,32 +85,24 @@ def biases(
     pairs = list(itertools.product(ends, fractions))
     scores = {norm: bias.all_biases(attribution, anchor, pairs=pairs, norm=norm, ties=ties) for norm in bias.NORMS}
     status = {norm: states(attribution, bias.squared_norms(anchor, norm)[0]) for norm in bias.NORMS}
-    rows = []
+    rows: list[Row] = []
     for end, fraction in pairs:
         own = template.having(end=end, fraction=fraction, players=count)
         few = bias.too_few(count, fraction)
-        if few:
-            own = own.having(status="too few players", message=few)
-        for name, norm, scale in metrics_of(count):
+        for metric, (norm, power) in NORMS_AND_POWERS.items():
             score = scores[norm][end, fraction]
-            metric = own.having(metric=name)
-            for row in sample_rows(metric, scale * score.value, scale * score.error):
-                state = status[norm][row.sample or 0]
-                rows.append(row if few else row.having(status=state, message=MESSAGES[state]))
+            found = sample_rows(own.having(metric=metric), score, status[norm], scale=count**power)
+            rows += [row.having(status="too few players", message=few) if few else row for row in found]
     return rows
 
 
-def metrics_of(count: int) -> Iterator[tuple[str, str, float]]:
-    """Name, norm and scale of each metric for games of `count` players."""
-    yield "relative_bias", "plain", count**0.5
-    yield "m_bias", "plain", 1.0
-    yield "m_bias_split", "split", 1.0
-
-
-def sample_rows(template: Row, values: Tensor, errors: Tensor) -> Iterator[Row]:
-    """A row for each value (n,) and its sampling error (n,)."""
-    for k, (value, error) in enumerate(zip(values.tolist(), errors.tolist(), strict=True)):
-        yield template.having(sample=k, value=value, error=error)
+def sample_rows(template: Row, score: bias.Bias, status: Sequence[Status], *, scale: float) -> Iterator[Row]:
+    """A row for the score of each sample and its sampling error."""
+    values = (scale * score.value).tolist()
+    errors = (scale * score.error).tolist()
+    for k, state in enumerate(status):
+        row = template.having(sample=k, value=values[k], error=errors[k])
+        yield row.having(status=state, message=MESSAGES[state])
 
 
 def states(attribution: Tensor, square: Tensor) -> list[Status]:

@@ -14,7 +14,7 @@ from forsooth import names, seeds
 from forsooth.datasets import audited
 from forsooth.engine import make_task, task
 from forsooth.games import players
-from forsooth.games.shapley import exact, permutation
+from forsooth.games.shapley import Estimate, exact, permutation
 from forsooth.games.values import game
 from forsooth.models import recipes
 from forsooth.models import train as training
@@ -169,12 +169,9 @@ class Audit:
         self.request = request
         self.template = audit_row(spec, request.training)
         self.dataset, self.region = audited_data(spec)
-        modules = {number: self.loaded(cell, spec.net) for number, cell in enumerate(trained) if passes(cell, spec)}
-        self.module = modules[request.training]
-        wanted = self.dataset.splits["test"]
-        if spec.kind == "pattern":
-            wanted = wanted[self.truth[wanted].flatten(1).any(1)]
-        self.chosen = self.drawn(self.right(list(modules.values()), wanted), request.samples, "explained")
+        modules = [self.loaded(cell, spec.net) for cell in trained if passes(cell, spec)]
+        self.module = self.loaded(trained[request.training], spec.net)
+        self.chosen = self.drawn(self.right(modules, self.wanted(spec.kind)), request.samples, "explained")
         self.known = self.drawn(self.dataset.splits["train"], REFERENCES, "baseline")
         mean = self.dataset.x[self.known].mean(0, dtype=torch.float64)
         self.absent = mean.to(self.dataset.x).to(request.device)
@@ -183,6 +180,13 @@ class Audit:
     def truth(self) -> Tensor:
         assert self.dataset.truth is not None
         return self.dataset.truth
+
+    def wanted(self, kind: Kind) -> Tensor:
+        """The test images, those with a pattern where it is audited. (k,)"""
+        test = self.dataset.splits["test"]
+        if kind == "region":
+            return test
+        return test[self.truth[test].flatten(1).any(1)]
 
     def loaded(self, cell: Cell, net: str) -> nn.Module:
         module = data.untrained(net, self.dataset)
@@ -201,6 +205,17 @@ class Audit:
 
     def inputs(self, rows: Tensor) -> tuple[Tensor, Tensor]:
         return self.dataset.x[rows].to(self.request.device), self.dataset.y[rows].to(self.request.device)
+
+    def estimate(self, part: Tensor, labels: Tensor, inside: Tensor) -> tuple[Estimate, Tensor]:
+        """Sampled Shapley values of one image, and which of the players (p,) lie inside the truth (*shape)."""
+        x, y = self.inputs(part)
+        played = game(self.module, x, y, players=labels, baseline=self.absent)
+        # each image and training has orders of its own, so that their errors average out
+        names = (int(part), *number_in_seeds(self.request.training))
+        orders = seeds.generator(self.request.seed, "permutations", *names)
+        within = torch.zeros(played.count, dtype=torch.bool).scatter_(0, labels[inside], True)
+        estimate = permutation(played, permutations=self.request.permutations, generator=orders)
+        return estimate, within.to(self.request.device)
 
     def classes(self) -> list[dict[str, Any]]:
         """How many of each class were explained and averaged into the baseline."""
@@ -269,19 +284,11 @@ def pattern_rows(audit: Audit) -> Iterator[Row]:
     The share is freed of noise, which would count as mass (`scores.mass`); `plain` is the one of the estimates as they
     are.
     """
-    request = audit.request
     template = audit.template.having(metric="mass_inside")
     patches = players.patches(tuple(audit.dataset.x.shape[1:]), PATCHES)
     for part in torch.split(audit.chosen, 1):
-        sample = int(part)
-        inside = audit.truth[sample]
+        inside = audit.truth[int(part)]
         _, labels = torch.unique(patches * 2 + inside, return_inverse=True)
-        x, y = audit.inputs(part)
-        played = game(audit.module, x, y, players=labels, baseline=audit.absent)
-        # each image and training has orders of its own, so that their errors average out
-        orders = seeds.generator(request.seed, "permutations", sample, *number_in_seeds(request.training))
-        estimate = permutation(played, permutations=request.permutations, generator=orders)
-        within = torch.zeros(played.count, dtype=torch.bool).scatter_(0, labels[inside], True)
-        mass = mass_inside(estimate, within.to(request.device))
-        row = template.having(sample=sample, value=mass.value.item())
+        mass = mass_inside(*audit.estimate(part, labels, inside))
+        row = template.having(sample=int(part), value=mass.value.item())
         yield row.having(plain=mass.plain.item(), error=mass.error.item())

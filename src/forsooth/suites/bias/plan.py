@@ -23,7 +23,7 @@ KINDS = {"image": "an image", "table": "a table", "words": "words"}
 
 def plan(settings: Settings, choice: Choice) -> Plan:
     """All tasks of the chosen panels and methods, and a row for each two that cannot meet."""
-    methods = list(choice.methods or settings.methods)
+    methods = choice.methods or settings.methods
     tasks: list[Task] = []
     skips: list[Row] = []
     for panel in chosen_panels(settings, choice):
@@ -34,9 +34,9 @@ def plan(settings: Settings, choice: Choice) -> Plan:
             reason = unable(name, panel)
             if reason:
                 skips.append(skipped(panel, name, reason))
-            else:
-                answer = answering_tasks(name, panel, trained, settings, choice)
-                tasks += [*answer, scoring_task(name, panel, anchor, answer, settings, choice)]
+                continue
+            answer = answering_tasks(name, panel, trained, settings, choice)
+            tasks += [*answer, scoring_task(name, panel, anchor, answer, settings, choice)]
     return plan_of(tasks, skips=skips, facts=facts(settings, choice))
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from functools import partial
 
 import numpy as np
+import pandas as pd
 import torch
 from scipy.stats import kurtosis
 from torch import Tensor
@@ -15,8 +16,9 @@ from torch import Tensor
 from forsooth import papers, seeds
 from forsooth.engine import make_task, task
 from forsooth.games.walks import walks
-from forsooth.records import WHOLE, Cell, Choice, Judgement, Outcome, Plan, Reproduction
+from forsooth.records import WHOLE, Cell, Choice, Judgement, Outcome, Plan, Reproduction, Row
 from forsooth.scores.masking import order_dependence
+from forsooth.suites.bias import anchor as anchors
 from forsooth.suites.bias.experiment import ON_LENET, ExperimentSettings, experiment_on, photographs_or_leaves
 from forsooth.suites.bias.plan import game_of, plan_of
 from forsooth.suites.bias.reproduce_stability import title_of
@@ -50,13 +52,17 @@ def contexts(*trained: Cell, panel: Panel, spec: GameSpec, samples: int, seed: i
     template = row_of(panel, "contexts").having(metric="order_dependence")
     rows = []
     for sample, gains in zip(chosen.tolist(), gains_by_order(stage, chosen, seed=seed), strict=True):
-        mean = order_dependence(gains[None])[0].tolist()
-        median = order_dependence(gains[None], centre="median")[0].tolist()
-        largest = (gains / gains.mean(0)).abs().amax(0).tolist()
-        for place, value in enumerate(mean):
-            row = template.having(sample=sample, value=value, place=place)
-            rows.append(row.having(median=median[place], largest=largest[place]))
+        rows += player_rows(template.having(sample=sample), gains)
     return Cell(rows=tuple(rows))
+
+
+def player_rows(template: Row, gains: Tensor) -> Iterator[Row]:
+    """A row for each player, from what it adds in every order. gains (orders, players)"""
+    mean = order_dependence(gains[None])[0].tolist()
+    median = order_dependence(gains[None], centre="median")[0].tolist()
+    largest = (gains / gains.mean(0)).abs().amax(0).tolist()
+    for place, value in enumerate(mean):
+        yield template.having(value=value, place=place, median=median[place], largest=largest[place])
 
 
 def gains_by_order(stage: Stage, chosen: Tensor, *, seed: int) -> Iterator[Tensor]:
@@ -101,16 +107,20 @@ def plan_regions(settings: ExperimentSettings, choice: Choice, *, number: int) -
 @task("bias.regions", version=2)
 def regions(*cells: Cell, panel: Panel, side: int, seed: int) -> Cell:
     """Moments of the values in three random regions of 5×5 pixels, over all explained inputs."""
-    parts = [cell.tensors.get("players", cell.tensors.get("values")) for cell in cells]
-    values = torch.cat([part for part in parts if part is not None]).view(-1, side, side).double()
+    values = anchors.players_of(cells).view(-1, side, side).double()
     corners = torch.randint(side - REGION_SIDE, (REGIONS, 2), generator=seeds.generator(seed, "corners")).tolist()
     template = row_of(panel, "regions").having(metric="variance", sample=WHOLE)
     rows = []
     for number, (top, left) in enumerate(corners, start=1):
         inside = values[:, top : top + REGION_SIDE, left : left + REGION_SIDE].flatten()
-        row = template.having(value=inside.var().item(), mean=inside.mean().item(), region=number)
-        rows.append(row.having(values=len(inside), excess_kurtosis=float(kurtosis(inside.numpy()))))
+        rows.append(moments_row(template.having(region=number), inside))
     return Cell(rows=tuple(rows))
+
+
+def moments_row(template: Row, values: Tensor) -> Row:
+    """Moments of the values (n,)."""
+    row = template.having(value=values.var().item(), mean=values.mean().item(), values=len(values))
+    return row.having(excess_kurtosis=float(kurtosis(values.numpy())))
 
 
 def judge_regions(outcome: Outcome, *, number: int) -> Judgement:
@@ -119,18 +129,22 @@ def judge_regions(outcome: Outcome, *, number: int) -> Judgement:
     published = papers.table(f"bias_table_{number}").set_index("region").add_prefix("published_")
     columns = ["region", "values", "mean", "variance", "excess_kurtosis"]
     table = rows[columns].reset_index(drop=True).join(published, on="region")
+    return Judgement(table.round(6), f"Table {number} on {title_of(rows)}: {on_variances(table)}\n")
+
+
+def on_variances(table: pd.DataFrame) -> str:
+    """How far the variances of regions are apart, and whether the values can be Gaussian."""
     ours = table["variance"].max() / table["variance"].min()
     theirs = table["published_variance"].max() / table["published_variance"].min()
     tails = table["excess_kurtosis"].mean()
     shape = "near Gaussian by its fourth moment"
     if tails > HEAVY_TAILS:
         shape = "far from Gaussian, with heavy tails"
-    words = (
-        f"Table {number} on {title_of(rows)}: the variances of three regions differ by a factor of {ours:.2f} "
-        f"(published {theirs:.2f}); their scale depends on the network and is not comparable. The excess kurtosis is "
-        f"{tails:.1f}, so the distribution is {shape}; the paper does not test this part of its assumption.\n"
+    return (
+        f"the variances of three regions differ by a factor of {ours:.2f} (published {theirs:.2f}); their scale "
+        f"depends on the network and is not comparable. The excess kurtosis is {tails:.1f}, so the distribution is "
+        f"{shape}; the paper does not test this part of its assumption."
     )
-    return Judgement(table.round(6), words)
 
 
 def on_regions(number: int, title: str) -> Reproduction:

@@ -13,7 +13,8 @@ import torch
 from torch import Tensor
 
 from forsooth.engine import make_task, task
-from forsooth.records import WHOLE, Cell, Choice, Judgement, Outcome, Plan, Reproduction, Task
+from forsooth.games.shapley import Estimate
+from forsooth.records import WHOLE, Cell, Choice, Judgement, Outcome, Plan, Reproduction, Row, Task
 from forsooth.scores import bias as scores
 from forsooth.scores import convergence
 from forsooth.stats.correlations import pearson, spearman
@@ -115,16 +116,20 @@ def judge_figure_5(outcome: Outcome) -> Judgement:
     rows = outcome.rows[outcome.rows["part"].eq("stability")].rename(columns={"value": "anchor"})
     table = rows[["varied", "permutations", "players", "values", "anchor"]].round(4).reset_index(drop=True)
     table["times"] = (table["values"] / table["anchor"]).round(1)
+    return Judgement(table, f"Fig. 5 on {title_of(rows)}: {on_stability(table)}\n")
+
+
+def on_stability(table: pd.DataFrame) -> str:
+    """How much more stable the anchor is, and what more permutations do."""
     few, many = table[table["varied"].eq("samples")].iloc[[0, -1]].to_dict("records")
     holds = "holds" if table["times"].min() > MUCH_STABLER else "does not hold everywhere"
-    words = (
-        f"Fig. 5 on {title_of(rows)}: the anchor is {table['times'].min():.1f} to {table['times'].max():.1f} times as "
+    return (
+        f"the anchor is {table['times'].min():.1f} to {table['times'].max():.1f} times as "
         f"stable as the sampled values. From {few['permutations']} to {many['permutations']} permutations the "
         f"instability of the values falls from {few['values']:.3f} to {many['values']:.3f}, that of the anchor from "
         f"{few['anchor']:.3f} to {many['anchor']:.3f}. The published claim, that the anchor is much the more stable "
-        f"one, {holds}.\n"
+        f"one, {holds}."
     )
-    return Judgement(table, words)
 
 
 def title_of(rows: pd.DataFrame) -> str:
@@ -145,15 +150,19 @@ def plan_proposition_1(settings: ExperimentSettings, choice: Choice) -> Plan:
 def ratios(*cells: Cell, panel: Panel, parts: int, methods: tuple[str, ...]) -> Cell:
     """Variance of one value over that of the mean over S, for the groups S that methods choose."""
     anchor = anchors.joined(cells[:parts]).estimate
-    players = anchor.values.shape[1]
     template = row_of(panel, "proposition_1").having(metric="variance_ratio", sample=WHOLE)
-    rows = []
+    rows: list[Row] = []
     for name, cell in zip(methods, cells[parts:], strict=True):
-        for end, fraction in scores.PAIRS:
-            factor = convergence.variance_ratio(cell.tensors["players"], anchor, fraction=fraction, end=end)
-            row = template.having(method=name, end=end, fraction=fraction, value=factor.nanmedian().item())
-            rows.append(row.having(size=scores.group_size(players, fraction)))
+        rows += factor_rows(template.having(method=name), cell.tensors["players"], anchor)
     return Cell(rows=tuple(rows))
+
+
+def factor_rows(template: Row, maps: Tensor, anchor: Estimate) -> Iterator[Row]:
+    """A row for every group that the maps (n, players) choose; the median over inputs."""
+    for end, fraction in scores.PAIRS:
+        factor = convergence.variance_ratio(maps, anchor, fraction=fraction, end=end).nanmedian().item()
+        size = scores.group_size(maps.shape[1], fraction)
+        yield template.having(end=end, fraction=fraction, value=factor, size=size)
 
 
 def judge_proposition_1(outcome: Outcome) -> Judgement:
@@ -206,11 +215,16 @@ def both_biases(*cells: Cell, panel: Panel, parts: int, methods: tuple[str, ...]
     rows = []
     for name, cell in zip(methods, cells[2 * parts :], strict=True):
         maps = cell.tensors["players"]
-        ours = scores.m_bias(maps, anchor.estimate, fraction=TOP_TENTH, end="top").value.tolist()
-        accurate = scores.accurate_bias(maps, sure, fraction=TOP_TENTH, end="top").tolist()
-        for sample, value, true in zip(anchor.samples, ours, accurate, strict=True):
-            rows.append(template.having(method=name, sample=sample, value=value, accurate=true))
+        ours = scores.m_bias(maps, anchor.estimate, fraction=TOP_TENTH, end="top").value
+        accurate = scores.accurate_bias(maps, sure, fraction=TOP_TENTH, end="top")
+        rows += sample_rows(template.having(method=name), anchor.samples, ours, accurate)
     return Cell(rows=tuple(rows))
+
+
+def sample_rows(template: Row, samples: Sequence[int], ours: Tensor, accurate: Tensor) -> Iterator[Row]:
+    """A row for each sample, of M_bias (n,) and the accurate bias (n,)."""
+    for sample, value, true in zip(samples, ours.tolist(), accurate.tolist(), strict=True):
+        yield template.having(sample=sample, value=value, accurate=true)
 
 
 def judge_figure_6(outcome: Outcome) -> Judgement:

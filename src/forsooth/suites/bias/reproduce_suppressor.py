@@ -18,6 +18,7 @@ from forsooth.suites.bias.stage import BACKGROUND, PREFIX, REFERENCES, Network, 
 TOLERANCE = 1e-3
 ERRORS = 4.5  # standard errors beyond which chance is no excuse
 SETTINGS = Settings(datasets=("suppressor",), models=("linear",), players=("input",), methods=tuple(FORMS), samples=40)
+BETWEEN_CLASSES = torch.tensor([[1.0, 0.0], [0.0, 0.0]], dtype=torch.float64)  # what they add to the covariance
 FOUR_DIGITS = ("signal", "our_signal", "suppressor", "our_suppressor", "largest_suppressor")
 
 
@@ -75,13 +76,12 @@ def case_of(rows: Tensor, panel: Network) -> Case:
     sign = (2 * dataset.y[rows] - 1).double()[:, None]
     weight = torch.tensor(dataset.facts["weight"], dtype=torch.float64)
     noise = torch.tensor(dataset.facts["covariance"], dtype=torch.float64)
-    between = torch.tensor([[1.0, 0.0], [0.0, 0.0]], dtype=torch.float64)  # what the classes add to the covariance
     references = drawn(panel, dataset, "train", REFERENCES, role="baseline")
     baseline = dataset.x[references].double()
     return Case(
         x=dataset.x[rows].double(),
         v=sign * weight,
-        covariance=noise + between,
+        covariance=noise + BETWEEN_CLASSES,
         background=baseline[:BACKGROUND],
         baseline=baseline,
     )

@@ -75,17 +75,18 @@ def judge_table_13(outcome: Outcome) -> Judgement:
     table = rows[["dataset", "fraction", "m_bias", "deep_shap_distance"]].reset_index(drop=True)
     table = table.join(published.add_prefix("published_"), on="fraction")
     table["times"] = table["deep_shap_distance"] / table["m_bias"]
-    theirs = (published["deep_shap_distance"] / published["m_bias"]).min()
-    least = table.groupby("dataset", sort=False)["times"].min()
-    lines = [on_times(name, times, theirs) for name, times in least.items()]
-    return Judgement(table.round(5), "\n".join(lines) + "\n")
+    lines = [f"{name}: {on_times(own)}\n" for name, own in table.groupby("dataset", sort=False)]
+    return Judgement(table.round(5), "".join(lines))
 
 
-def on_times(name: object, least: float, published: float) -> str:
+def on_times(table: pd.DataFrame) -> str:
+    """How much smaller M_bias of the exact values is, at least."""
+    least = table["times"].min()
+    published = (table["published_deep_shap_distance"] / table["published_m_bias"]).min()
     how = "at least" if least >= TEN_TIMES else "only"
     return (
-        f"{name}: M_bias of the exact Shapley values is {how} {least:.0f} times below the metric based on DeepSHAP in "
-        f"every column (published: {published:.0f})."
+        f"M_bias of the exact Shapley values is {how} {least:.0f} times below the metric based on DeepSHAP in every "
+        f"column (published: {published:.0f})."
     )
 
 

@@ -96,10 +96,15 @@ def on_errata(both: pd.DataFrame, settings: Settings) -> list[str]:
     moved = both[both["corrected"].ne(both["published"])]
     corrected = both.assign(published=both["corrected"])
     rho = orders(corrected).set_index(["end", "fraction"])["rho"]
-    where = ", ".join(f"{r.method} {row(r)} {r.published} → {r.corrected}" for r in moved.itertuples())
-    rows = ", ".join(f"{row(r)} {rho[r.end, r.fraction]:.2f}" for r in moved.itertuples())
-    words = f"With printing errors corrected ({where}): median ρ {rho.median():.2f}, of these rows {rows}."
-    return [words + on_all_numbers(corrected, settings)]
+    errors = []
+    rows = []
+    for line in moved.itertuples():
+        errors.append(f"{line.method} {row(line)} {line.published} → {line.corrected}")
+        rows.append(f"{row(line)} {rho[line.end, line.fraction]:.2f}")
+    return [
+        f"With printing errors corrected ({', '.join(errors)}): median ρ {rho.median():.2f}, of these rows "
+        f"{', '.join(rows)}.{on_all_numbers(corrected, settings)}"
+    ]
 
 
 def on_sizes(both: pd.DataFrame, settings: Settings) -> str:

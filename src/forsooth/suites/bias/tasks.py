@@ -1,9 +1,10 @@
 """The tasks of the bias suite: train or load a network, play its games, make maps, hold them against the anchor."""
 
 import itertools
+from collections.abc import Sequence
 from typing import Any
 
-from torch import Tensor
+from torch import Tensor, nn
 
 from forsooth import plugins
 from forsooth.attributions import METHODS
@@ -21,6 +22,8 @@ from forsooth.suites.bias import data
 from forsooth.suites.bias.stage import PREFIX, GameSpec, Network, Panel, Stage, row_of, tested
 
 AT_ONCE = 250  # test inputs in one forward
+BELOW_GATE = Cell(facts={"status": "below gate", "message": "the network is below its gate: not explained"})
+NO_CORRECT_INPUT = Cell(facts={"status": "no correct input", "message": "no test input is predicted correctly"})
 
 
 @task("bias.train", version=2)
@@ -30,21 +33,24 @@ def train(*, panel: Network, recipe: Recipe, seed: int, device: str) -> Cell:
     `correct` (k,) belongs to the rows of `tested`.
     """
     dataset = data.dataset(panel.source)
-    file = panel.source.weights.get(panel.net)
-    facts: dict[str, Any]
-    if file:
-        module = weights.load(data.untrained(panel.net, dataset), file)
-        facts = {"epochs": 0, "weights": file}
-    else:
-        made = training.fit(lambda: data.untrained(panel.net, dataset), dataset, recipe, seed=seed, device=device)
-        module = made.module
-        facts = {"epochs": made.epochs, "restarts": made.restarts}
+    module, facts = trained_network(panel, dataset, recipe, seed=seed, device=device)
     rows = rows_to_test(panel, dataset)
     correct = networks.correct(module.to(device).eval(), dataset, rows, device=device, size=AT_ONCE)
-    accuracy = correct.double().mean().item()
-    row = networks.accuracy_row(row_of(panel, "training").having(player=""), accuracy, gate=recipe.gate)
-    facts |= {"passed": accuracy >= recipe.gate, "said": data.notes(dataset)}
+    template = row_of(panel, "training").having(player="")
+    row = networks.accuracy_row(template, correct.double().mean().item(), gate=recipe.gate)
+    facts |= {"passed": row.status == "ok", "said": data.notes(dataset)}
     return Cell(rows=(row,), tensors={**networks.weights_of(module, PREFIX), "correct": correct}, facts=facts)
+
+
+def trained_network(
+    panel: Network, dataset: Dataset, recipe: Recipe, *, seed: int, device: str
+) -> tuple[nn.Module, dict[str, Any]]:
+    """The network with weights from a file, where there is one, or trained; and how it came by them."""
+    file = panel.source.weights.get(panel.net)
+    if file:
+        return weights.load(data.untrained(panel.net, dataset), file), {"epochs": 0, "weights": file}
+    made = training.fit(lambda: data.untrained(panel.net, dataset), dataset, recipe, seed=seed, device=device)
+    return made.module, {"epochs": made.epochs, "restarts": made.restarts}
 
 
 def rows_to_test(panel: Network, dataset: Dataset) -> Tensor:
@@ -87,11 +93,11 @@ def explain(
 ) -> Cell:
     """What a method says of every player, (n, players). `version` and `code` change the key with the method."""
     if not trained[panel.training].facts["passed"]:
-        return Cell(facts={"status": "below gate", "message": "the network is below its gate: not explained"})
+        return BELOW_GATE
     stage = Stage(trained, panel, spec, device)
     chosen = stage.samples[:samples]
     if not len(chosen):
-        return Cell(facts={"status": "no correct input", "message": "no test input is predicted correctly"})
+        return NO_CORRECT_INPUT
     answer = maps_of(method, stage, chosen, seed=seed)
     facts = {**answer.facts, "drawn": stage.classes(chosen)}
     if "maps" not in answer.tensors:
@@ -140,14 +146,21 @@ def score(
         return without_maps(template, answer, ends, fractions)
     anchor = anchors.joined(cells[:played])
     attribution = anchors.players_of(cells[played:])
+    rows = anchors.biases(template, attribution, anchor.estimate, ends=ends, fractions=fractions, ties=ties)
+    of_gaps = template.having(end="", fraction=None, players=attribution.shape[1])
+    numbered = numbered_rows(rows, anchor)
+    return Cell(rows=tuple(asking.promise_rows(of_gaps, numbered, answer.tensors.get("gap"), anchor.samples)))
+
+
+def numbered_rows(rows: Sequence[Row], anchor: anchors.Anchor) -> list[Row]:
+    """The rows with the numbers that samples have in their dataset, and with what there is to know of their anchors."""
     warnings = convergence.warning(anchor.estimate)
-    rows = []
-    for row in anchors.biases(template, attribution, anchor.estimate, ends=ends, fractions=fractions, ties=ties):
+    numbered = []
+    for row in rows:
         place = row.sample or 0
         message = row.message or warnings[place]
-        rows.append(row.having(sample=anchor.samples[place], noise=anchor.noise[place], message=message))
-    of_gaps = template.having(end="", fraction=None, players=attribution.shape[1])
-    return Cell(rows=tuple(asking.promise_rows(of_gaps, rows, answer.tensors.get("gap"), anchor.samples)))
+        numbered.append(row.having(sample=anchor.samples[place], noise=anchor.noise[place], message=message))
+    return numbered
 
 
 def without_maps(template: Row, answer: Cell, ends: tuple[str, ...], fractions: tuple[float, ...]) -> Cell:
