@@ -8,7 +8,7 @@ import pytest
 import forsooth
 
 SOURCE = Path(forsooth.__file__).parent
-FLOOR = {"records", "seeds", "chunks", "names", "digests"}
+FLOOR = {"records", "seeds", "chunks", "names", "digests", "wording"}
 ROOMS = {"datasets", "models", "attributions", "scores", "games", "papers"}
 MAY_IMPORT = {
     "records": set(),
@@ -16,6 +16,7 @@ MAY_IMPORT = {
     "chunks": set(),
     "digests": set(),
     "progress": set(),
+    "wording": set(),
     "counted": {"records"},
     "names": {"records"},
     "papers": {"records", "names"},
@@ -30,7 +31,7 @@ MAY_IMPORT = {
     "engine": {"records", "store", "plain"},
     "plugins": {"records", "names"},
     "settings": {"records", "names"},
-    "report": {"records", "names", "papers", "counted", "stats", "scores"},
+    "report": {"records", "names", "wording", "store", "papers", "counted", "stats", "scores"},
     "suites": FLOOR | ROOMS | {"engine", "store", "plain", "plugins", "settings", "counted", "stats", "report"},
     "user": FLOOR
     | {

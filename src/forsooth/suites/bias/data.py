@@ -13,13 +13,11 @@ from forsooth.datasets import settings as tetromino_settings
 from forsooth.datasets.suppressor import suppressor
 from forsooth.datasets.tetromino import tetromino
 from forsooth.digests import digest
-from forsooth.models import MODELS, recipes
-from forsooth.names import find, unknown
+from forsooth.models import build, recipes
 from forsooth.plain import remembered
 from forsooth.records import Dataset, UsageError
 
 RESNETS = ("resnet20", "resnet32", "resnet44", "resnet56")
-FOR_TABLES = ("mlp5", "linear")
 VISION = ("resnet50", "resnet101", "alexnet", "vgg16", "vgg19")
 OF_ANY_SIDE = ("leaves", "voc")
 LEAVES_CLASSES = 4
@@ -187,20 +185,5 @@ def notes(data: Dataset) -> list[str]:
 
 def untrained(net: str, data: Dataset) -> nn.Module:
     """The network called `net` for inputs and classes of these data."""
-    return build(net, tuple(data.x.shape[1:]), int(data.y.max()) + 1)
-
-
-def build(net: str, shape: tuple[int, ...], classes: int) -> nn.Module:
-    """The network called `net` for inputs of this shape, untrained."""
-    function = find(net, MODELS, argument="models").function
-    if net in ("llr", "mlp", "cnn"):
-        return function(size=shape[-1], variant="released")
-    if net in FOR_TABLES:
-        return function(features=shape[0], classes=classes)
-    if net == "lenet":
-        return function(size=shape[-1], channels_in=shape[0], classes=classes)
-    if net in RESNETS:
-        return function(size=shape[-1])
-    if net in VISION:
-        return function(size=shape[-1], classes=classes)
-    raise unknown(net, [name for entry in ENTRIES for name in entry.models], argument="models")
+    shape = tuple(data.x.shape[1:])
+    return build(net, shape=shape, classes=int(data.y.max()) + 1)

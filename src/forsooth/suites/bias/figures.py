@@ -73,13 +73,19 @@ def _figure(table: Medians, panels: pd.DataFrame, ticks: list[float]) -> Figure:
         _label(axis, end, ticks)
     axes["top"].set_ylabel("relative bias")
     axes["top"].set_ylim(bottom=0)  # shared, and after all lines: earlier it would stop at the first
-    null = dict(zip(table.methods, table.null, strict=True))
-    handles = [
-        _handle(method, styles[method], null=bool(null[method])) for method in sorted(total, key=total.__getitem__)
-    ]
-    figure.legend(handles=handles, loc="center right", frameon=False, fontsize=7.5)
+    _legend(figure, styles, sorted(total, key=total.__getitem__), table)
     figure.tight_layout(rect=(0, 0, 0.83, 1))
     return figure
+
+
+def _legend(figure: Figure, styles: dict[str, dict[str, Any]], methods: list[str], table: Medians) -> None:
+    """The methods from the lowest line to the highest; those that never look at the model have a ring."""
+    null = {method for method, ignores in zip(table.methods, table.null, strict=True) if ignores}
+    handles = []
+    for method in methods:
+        label = f"{method} ○" if method in null else method
+        handles.append(Line2D([], [], label=label, markerfacecolor=MUTED, **styles[method]))
+    figure.legend(handles=handles, loc="center right", frameon=False, fontsize=7.5)
 
 
 def _label(axis: Axes, end: str, ticks: list[float]) -> None:
@@ -101,11 +107,6 @@ def _styles(table: Medians) -> dict[str, dict[str, Any]]:
         if method in CEILING:
             styles[method] = {"color": INK, "linewidth": 2.0, "linestyle": "-"}
     return styles
-
-
-def _handle(method: str, style: dict[str, Any], *, null: bool) -> Line2D:
-    label = f"{method} ○" if null else method
-    return Line2D([], [], label=label, markerfacecolor=MUTED, **style)
 
 
 FIGURES = {
