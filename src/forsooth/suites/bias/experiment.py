@@ -5,7 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from forsooth.records import Choice, Task
+import pandas as pd
+
+from forsooth.records import Choice, Outcome, Task
 from forsooth.suites.bias import data
 from forsooth.suites.bias.plan import explaining_task, first_panel, playing_tasks, training_tasks
 from forsooth.suites.bias.settings import Settings
@@ -53,6 +55,20 @@ class Experiment:
 def experiment_on(dataset: str, settings: Settings, choice: Choice) -> Experiment:
     panel = first_panel(settings, choice, dataset)
     return Experiment(settings, panel, training_tasks(panel, choice), choice)
+
+
+def part_rows(outcome: Outcome, part: str, *, counts: Sequence[str] = ()) -> pd.DataFrame:
+    """The rows of one part of a run.
+
+    counts  columns that are whole numbers, which they no longer are beside rows that have none
+    """
+    rows = outcome.rows[outcome.rows["part"].eq(part)].reset_index(drop=True)
+    return rows.astype(dict.fromkeys(counts, int))
+
+
+def title_of(rows: pd.DataFrame) -> str:
+    """Dataset and network of rows that have one of each."""
+    return f"{rows['dataset'].iloc[0]}, {rows['model'].iloc[0]}"
 
 
 def photographs_or_leaves(choice: Choice) -> str:

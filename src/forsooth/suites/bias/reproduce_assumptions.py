@@ -19,9 +19,15 @@ from forsooth.games.walks import walks
 from forsooth.records import WHOLE, Cell, Choice, Judgement, Outcome, Plan, Reproduction, Row
 from forsooth.scores.masking import order_dependence
 from forsooth.suites.bias import anchor as anchors
-from forsooth.suites.bias.experiment import ON_LENET, ExperimentSettings, experiment_on, photographs_or_leaves
+from forsooth.suites.bias.experiment import (
+    ON_LENET,
+    ExperimentSettings,
+    experiment_on,
+    part_rows,
+    photographs_or_leaves,
+    title_of,
+)
 from forsooth.suites.bias.plan import game_of, plan_of
-from forsooth.suites.bias.reproduce_stability import title_of
 from forsooth.suites.bias.stage import GameSpec, Panel, Stage, row_of
 
 REGIONS = 3
@@ -74,8 +80,8 @@ def gains_by_order(stage: Stage, chosen: Tensor, *, seed: int) -> Iterator[Tenso
 
 def judge_figure_4b(outcome: Outcome) -> Judgement:
     """Fig. 4b: what a player adds depends on who is masked before it: V of random players, and the largest gains."""
-    rows = outcome.rows[outcome.rows["part"].eq("contexts")]
-    table = rows[["sample", "place", "value", "median", "largest"]].reset_index(drop=True)
+    rows = part_rows(outcome, "contexts", counts=("place",))
+    table = rows[["sample", "place", "value", "median", "largest"]]
     table = table.rename(columns={"place": "player", "value": "mean"})
     finite = table[np.isfinite(table["mean"])]
     far = (table["largest"] > FAR_ABOVE).mean()
@@ -125,10 +131,10 @@ def moments_row(template: Row, values: Tensor) -> Row:
 
 def judge_regions(outcome: Outcome, *, number: int) -> Judgement:
     """Tables 14 and 15: are the values Gaussian, with one variance for all pixels?"""
-    rows = outcome.rows[outcome.rows["part"].eq("regions")].rename(columns={"value": "variance"})
+    rows = part_rows(outcome, "regions", counts=("region", "values")).rename(columns={"value": "variance"})
     published = papers.table(f"bias_table_{number}").set_index("region").add_prefix("published_")
     columns = ["region", "values", "mean", "variance", "excess_kurtosis"]
-    table = rows[columns].reset_index(drop=True).join(published, on="region")
+    table = rows[columns].join(published, on="region")
     return Judgement(table.round(6), f"Table {number} on {title_of(rows)}: {on_variances(table)}\n")
 
 

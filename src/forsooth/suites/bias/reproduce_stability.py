@@ -24,7 +24,9 @@ from forsooth.suites.bias.experiment import (
     Experiment,
     ExperimentSettings,
     experiment_on,
+    part_rows,
     photographs_or_leaves,
+    title_of,
 )
 from forsooth.suites.bias.plan import plan_of
 from forsooth.suites.bias.settings import PUBLISHED, Settings
@@ -113,8 +115,8 @@ def anchor_instability(values: Tensor, maps: Sequence[Tensor]) -> float:
 
 def judge_figure_5(outcome: Outcome) -> Judgement:
     """Fig. 5: instability of the anchor β beside that of the sampled values, by samples and by variables."""
-    rows = outcome.rows[outcome.rows["part"].eq("stability")].rename(columns={"value": "anchor"})
-    table = rows[["varied", "permutations", "players", "values", "anchor"]].round(4).reset_index(drop=True)
+    rows = part_rows(outcome, "stability", counts=("permutations", "players")).rename(columns={"value": "anchor"})
+    table = rows[["varied", "permutations", "players", "values", "anchor"]].round(4)
     table["times"] = (table["values"] / table["anchor"]).round(1)
     return Judgement(table, f"Fig. 5 on {title_of(rows)}: {on_stability(table)}\n")
 
@@ -130,11 +132,6 @@ def on_stability(table: pd.DataFrame) -> str:
         f"{few['anchor']:.3f} to {many['anchor']:.3f}. The published claim, that the anchor is much the more stable "
         f"one, {holds}."
     )
-
-
-def title_of(rows: pd.DataFrame) -> str:
-    """Dataset and network of rows that have one of each."""
-    return f"{rows['dataset'].iloc[0]}, {rows['model'].iloc[0]}"
 
 
 def plan_proposition_1(settings: ExperimentSettings, choice: Choice) -> Plan:
@@ -167,8 +164,8 @@ def factor_rows(template: Row, maps: Tensor, anchor: Estimate) -> Iterator[Row]:
 
 def judge_proposition_1(outcome: Outcome) -> Judgement:
     """Proposition 1: Var[A_i] / Var[mean of A over S], which the paper proves to be |S| for independent errors."""
-    rows = outcome.rows[outcome.rows["part"].eq("proposition_1")].rename(columns={"value": "factor"})
-    table = rows[["method", "end", "fraction", "size", "factor"]].reset_index(drop=True)
+    rows = part_rows(outcome, "proposition_1", counts=("size",)).rename(columns={"value": "factor"})
+    table = rows[["method", "end", "fraction", "size", "factor"]]
     by_size = table.groupby(["fraction", "size"], as_index=False)["factor"].median()
     factors = ", ".join(f"{line.factor:.0f} for |S| = {line.size}" for line in by_size.itertuples(index=False))
     times = by_size["factor"] / by_size["size"]
@@ -229,9 +226,8 @@ def sample_rows(template: Row, samples: Sequence[int], ours: Tensor, accurate: T
 
 def judge_figure_6(outcome: Outcome) -> Judgement:
     """Fig. 6: M_bias of the top 10 % beside the accurate bias, from 20 times the permutations; or exact values."""
-    rows = outcome.rows[outcome.rows["part"].eq("accurate_bias")].rename(columns={"value": "m_bias"})
-    columns = ["dataset", "method", "sample", "players", "size", "m_bias", "accurate", "model"]
-    table = rows[columns].reset_index(drop=True)
+    rows = part_rows(outcome, "accurate_bias", counts=("players", "size")).rename(columns={"value": "m_bias"})
+    table = rows[["dataset", "method", "sample", "players", "size", "m_bias", "accurate", "model"]]
     words = "".join(f"{on_relation(own)}\n" for _, own in table.groupby("model", sort=False))
     return Judgement(table.drop(columns="dataset").round(5), words)
 

@@ -12,6 +12,7 @@ from forsooth.suites import networks
 from forsooth.suites.bias import anchor as anchors
 from forsooth.suites.bias import data, plan
 from forsooth.suites.bias.closed_forms import FORMS, Case
+from forsooth.suites.bias.experiment import part_rows
 from forsooth.suites.bias.settings import Settings
 from forsooth.suites.bias.stage import BACKGROUND, PREFIX, REFERENCES, Network, Panel, drawn, row_of
 
@@ -118,7 +119,7 @@ def form_row(template: Row, values: Tensor, case: Case) -> Row:
 
 def judge_suppressor(outcome: Outcome) -> Judgement:
     """Every method of the catalogue that has a closed form, asked by the bias suite about the best linear model."""
-    rows = outcome.rows[outcome.rows["part"].eq("closed_forms")].reset_index(drop=True)
+    rows = part_rows(outcome, "closed_forms")
     table = pd.DataFrame({"method": rows["method"], "closed_form": [FORMS[name].words for name in rows["method"]]})
     table = table.join(rows[list(FOUR_DIGITS)].round(4))
     table["difference"] = rows["value"].map(two_digits)

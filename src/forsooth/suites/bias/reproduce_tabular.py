@@ -12,7 +12,7 @@ from forsooth.records import WHOLE, Cell, Choice, Judgement, Outcome, Plan, Repr
 from forsooth.scores import bias as scores
 from forsooth.suites.bias import anchor as anchors
 from forsooth.suites.bias import data, plan
-from forsooth.suites.bias.experiment import experiment_on
+from forsooth.suites.bias.experiment import experiment_on, part_rows
 from forsooth.suites.bias.reproduce_tables import means, rounded, score_rows
 from forsooth.suites.bias.settings import NULLS, SHAPLEY, Settings
 from forsooth.suites.bias.stage import Panel, row_of
@@ -70,9 +70,9 @@ def rivals(*cells: Cell, panel: Panel, parts: int) -> Cell:
 
 def judge_table_13(outcome: Outcome) -> Judgement:
     """Table 13: exact Shapley values of ten features, judged by M_bias and by the metric based on DeepSHAP."""
-    rows = outcome.rows[outcome.rows["part"].eq("rivals")].rename(columns={"value": "m_bias"})
+    rows = part_rows(outcome, "rivals").rename(columns={"value": "m_bias"})
     published = papers.table("bias_table_13").pivot(index="fraction", columns="metric", values="value")
-    table = rows[["dataset", "fraction", "m_bias", "deep_shap_distance"]].reset_index(drop=True)
+    table = rows[["dataset", "fraction", "m_bias", "deep_shap_distance"]]
     table = table.join(published.add_prefix("published_"), on="fraction")
     table["times"] = table["deep_shap_distance"] / table["m_bias"]
     lines = [f"{name}: {on_times(own)}\n" for name, own in table.groupby("dataset", sort=False)]
