@@ -316,12 +316,3 @@ class Suite:
     figures: Callable[[], Mapping[str, Callable[..., Any]]] = dict
     reproductions: tuple[Reproduction, ...] = ()
     renamed: Mapping[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Artefact:
-    """A published table or figure that can be made again: `function(choice, perform, changes) -> (table, words)`."""
-
-    name: str
-    title: str
-    function: Callable[..., Any]

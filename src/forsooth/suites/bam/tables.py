@@ -79,7 +79,7 @@ def means_of(rows: DataFrame) -> float:
 
 def moved_rows(rows: DataFrame) -> Iterable[tuple[Any, DataFrame]]:
     """The rows of each other size or place."""
-    return iter(only(rows, part="robustness", mask="object").groupby("placing", sort=False))
+    yield from only(rows, part="robustness", mask="object").groupby("placing", sort=False)
 
 
 def contrast_columns(rows: DataFrame, metric: str, method: str) -> dict[str, float]:
