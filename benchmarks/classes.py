@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from forsooth import api
-from forsooth.datasets import settings as tetromino_settings
+from forsooth.datasets import tetromino_settings
 from forsooth.datasets.tetromino import KINDS, PIECES, draw_kinds, labels, split_of
 from forsooth.records import Choice, Dataset
 from forsooth.report import read
@@ -81,7 +81,7 @@ def presets() -> None:
     print(words.groupby([*(table[name] for name in where), table["role"]], sort=False).agg(", ".join).unstack())
 
 
-def without_images(recipe: tetromino_settings.Recipe, *, seed: int) -> Dataset:
+def without_images(recipe: tetromino_settings.ResolvedSetting, *, seed: int) -> Dataset:
     """Labels, kinds and splits of a tetromino dataset."""
     kinds = draw_kinds(recipe, seed=seed)
     names = list(KINDS.get(recipe.scenario, PIECES))

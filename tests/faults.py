@@ -14,10 +14,10 @@ from forsooth.plain import remembered
 from forsooth.records import Cell, Dataset
 from forsooth.suites import choose, explain
 from forsooth.suites.bias import tasks as anchored
-from forsooth.suites.planted import data as plots
+from forsooth.suites.planted import data as planted
 from forsooth.suites.xaitris import data as tetrominoes
 
-MAKERS = {"xaitris": tetrominoes, "planted": plots, "bias": anchored}  # where the data of a walk are made
+MAKERS = {"xaitris": tetrominoes, "planted": planted, "bias": anchored}  # where the data of a walk are made
 
 
 def remake(patch: pytest.MonkeyPatch, name: str, change: Callable[[Dataset], Dataset]) -> None:

@@ -8,13 +8,14 @@ import pytest
 import forsooth
 
 SOURCE = Path(forsooth.__file__).parent
-FLOOR = {"records", "seeds", "chunks", "names"}
+FLOOR = {"records", "seeds", "chunks", "names", "wording"}
 ROOMS = {"datasets", "models", "attributions", "scores", "games", "papers"}
 MAY_IMPORT = {
     "records": set(),
     "seeds": set(),
     "chunks": set(),
     "progress": set(),
+    "wording": set(),
     "counted": {"records"},
     "names": {"records"},
     "papers": {"records", "names"},
@@ -28,8 +29,8 @@ MAY_IMPORT = {
     "store": {"records"},
     "engine": {"records", "store", "plain"},
     "plugins": {"records", "names"},
-    "settings": {"records", "names"},
-    "report": {"records", "names", "papers", "counted", "stats", "scores"},
+    "settings": {"records", "names", "wording"},
+    "report": {"records", "names", "wording", "store", "papers", "counted", "stats", "scores"},
     "suites": FLOOR | ROOMS | {"engine", "store", "plain", "plugins", "settings", "counted", "stats", "report"},
     "user": FLOOR
     | {
@@ -54,7 +55,7 @@ MAY_IMPORT = {
         "suites",
         "attributions",
     },
-    "cli": FLOOR | ROOMS | {"api", "cli_user", "terminal", "report", "progress", "suites", "store", "runs"},
+    "cli": FLOOR | ROOMS | {"api", "cli_user", "terminal", "report", "progress", "suites", "store", "runs", "settings"},
 }
 
 

@@ -109,11 +109,14 @@ def reproduce(
     work = Work(folder, store.Store(folder.parent / "store"), workers, progress or Silent())
     if isinstance(record, Artefact):
         return _old_reproduce(record, work, choice, dict(settings or {}))
-    chosen = changed(record.settings, settings or {})
+    suite = names.find(name.partition("/")[0], SUITES, argument="suite")
+    base = record.settings
+    if choice.data is not None and record.with_data is not None:
+        base = record.with_data
+    chosen = changed(base, settings or {}, renamed=suite.renamed)
     plan = record.plan(chosen, choice)
     run_folder(folder)
     command = _command(record.name, None, choice, settings or {})
-    suite = names.find(name.partition("/")[0], SUITES, argument="suite")
     about = {**suite_facts(suite, chosen), **choice_facts(choice, command), "preset": record.name}
     perform(work, plan, about)
     judgement = record.judge(outcome_of(work, plan, chosen, choice))

@@ -92,7 +92,7 @@ class Method:
     reference inputs, `fit` (k, *shape) training inputs, `generator` (one, seeded alike for every slice of a batch),
     `generators` (n of them, one for each input, seeded by its number), `layer` (dotted name of a module), `truth`
     (the oracle alone). What a method draws for an input comes from that input's generator, so that two inputs never
-    share their luck; `generator` is for what all may share.
+    share a draw; `generator` is for what all may share.
 
     promise   "complete": the map sums to f(x) - f(baseline), by default of zeros; "complete to background": to f(x)
               less the mean of f over the background; "conserve": to f(x) less what is `retained`; None: no promise
@@ -277,9 +277,10 @@ class Judgement:
 class Reproduction:
     """A published table or figure that can be made again: a run like any other, then a judgement of its rows.
 
-    settings  the record that `--set` changes
-    plan      (settings, choice) -> Plan
-    judge     Outcome -> Judgement; pure: it computes nothing that a task could have left behind
+    settings   the record that `--set` changes
+    plan       (settings, choice) -> Plan
+    judge      Outcome -> Judgement; pure: it computes nothing that a task could have left behind
+    with_data  settings in the place of those where the user's data are given; None: the same
     """
 
     name: str
@@ -287,6 +288,7 @@ class Reproduction:
     settings: Any
     plan: Callable[[Any, Choice], Plan]
     judge: Callable[[Outcome], Judgement]
+    with_data: Any = None
 
 
 @dataclass(frozen=True)
@@ -299,6 +301,7 @@ class Suite:
     exhibits       names of the figures its page shows
     figures        () -> name -> function that draws; called when a page is written, since matplotlib is slow to import
     reproductions  published tables and figures that can be made again
+    renamed        settings that had another name before: old -> new
     """
 
     name: str
@@ -312,6 +315,7 @@ class Suite:
     cite: str
     figures: Callable[[], Mapping[str, Callable[..., Any]]] = dict
     reproductions: tuple[Reproduction, ...] = ()
+    renamed: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,8 @@ from PIL import Image
 
 import forsooth
 from forsooth.datasets import labelled
-from forsooth.datasets.labelled import arrange, balanced, by_folders, hold_out, images, share_out
+from forsooth.datasets.labelled import by_folders, images
+from forsooth.datasets.splitting import arrange, balanced, hold_out, share_out
 from forsooth.records import UsageError
 
 REAL = Path(forsooth.__file__).parents[3] / "shared/data"

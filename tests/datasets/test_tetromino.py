@@ -15,8 +15,17 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from forsooth.datasets import DATASETS, crops
 from forsooth.datasets import tetromino as room
 from forsooth.datasets.folders import Photos
-from forsooth.datasets.settings import ALPHAS, BACKGROUNDS, PAPER, RELEASED, SCENARIOS, Setting, Variant, resolve
 from forsooth.datasets.tetromino import tetromino
+from forsooth.datasets.tetromino_settings import (
+    ALPHAS,
+    BACKGROUNDS,
+    PAPER,
+    RELEASED,
+    SCENARIOS,
+    Setting,
+    Variant,
+    resolve,
+)
 from forsooth.records import UsageError
 from forsooth.seeds import generator
 

@@ -6,7 +6,7 @@ import torch
 from scipy.ndimage import gaussian_filter
 
 from forsooth.datasets.patterns import SIGMA, L, T, fixed, moved, piece, poses, rigid, signal, smoother, stamps
-from forsooth.datasets.settings import PAPER, RELEASED
+from forsooth.datasets.tetromino_settings import PAPER, RELEASED
 from forsooth.seeds import generator
 
 

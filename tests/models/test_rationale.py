@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from scipy.integrate import quad
 from torch.nn import functional as F
 
+from forsooth.models.judge_text import judge
 from forsooth.models.rationale import (
     REINFORCE,
     RELAXED,
@@ -23,7 +24,7 @@ from forsooth.models.rationale import (
     rationale,
 )
 from forsooth.models.recurrent import Embedding, initialise
-from forsooth.models.train_text import Aim, TextRecipe, advantage, check, distances, fit_text, judge, loss_of, uniform
+from forsooth.models.train_text import Aim, TextRecipe, advantage, check, distances, fit_text, loss_of, uniform
 from forsooth.records import Dataset, UsageError
 
 TINY = Size(dims=5, hidden=3, state=0, cell="lstm", dropout=0.0)

@@ -5,8 +5,9 @@ from pathlib import Path
 
 from report.by_hand import run_of, scores
 
-from forsooth.report import Results, write_page
+from forsooth.report import Results
 from forsooth.report.classes import classes
+from forsooth.runs import write_page
 
 
 def counted(lines: list[dict[str, object]]) -> Results:

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from forsooth.records import UsageError
-from forsooth.report import write_page
+from forsooth.runs import write_page
 
 
 @pytest.fixture(scope="module")

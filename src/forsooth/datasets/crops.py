@@ -22,26 +22,40 @@ def crops(photos: Photos, splits: Sequence[Tensor], *, size: int, seed: int) -> 
     are used equally often (within one), at random places, half of them mirrored left to right.
     """
     images = photos.images
-    n = sum(len(rows) for rows in splits)
-    out = torch.empty(n, size, size)
-    k, side = len(images), images.shape[-1]
+    side = images.shape[-1]
     if side < size:
         raise UsageError(f"`photos` must be at least {size} px wide, got {side} px")
-    g = generator(seed, "crops")
-    which = torch.randperm(k, generator=g)[:n] if k >= n else shared_out(k, splits, generator=g)
-    corner = torch.randint(0, side - size + 1, (n, 2), generator=g)
-    mirrored = torch.randint(0, 2, (n, 1), generator=g) == 1
+    n = sum(len(rows) for rows in splits)
+    draws = generator(seed, "crops")
+    backgrounds = torch.empty(n, size, size)
+    if len(images) >= n:
+        which = torch.randperm(len(images), generator=draws)[:n]
+        for part, own in zip(backgrounds.split(CHUNK), which.split(CHUNK), strict=True):
+            part.copy_(_resized(images[own], size))
+    else:
+        which = shared_out(len(images), splits, generator=draws)
+        _cut(backgrounds, images, which, generator=draws)
+    for part in backgrounds.split(CHUNK):
+        part -= part.mean((1, 2), keepdim=True)
+    return backgrounds
+
+
+def _cut(backgrounds: Tensor, images: Tensor, which: Tensor, *, generator: torch.Generator) -> None:
+    """Fill backgrounds (n, size, size) with random parts of images[which], half of them mirrored.
+
+    images  (k, side, side) uint8
+    which   (n,) int
+    """
+    n, size, _ = backgrounds.shape
+    corner = torch.randint(0, images.shape[-1] - size + 1, (n, 2), generator=generator)
+    mirrored = torch.randint(0, 2, (n, 1), generator=generator) == 1
     step = torch.arange(size)
     rows = corner[:, :1] + step  # (n, size)
     columns = corner[:, 1:] + torch.where(mirrored, size - 1 - step, step)
     for start in range(0, n, CHUNK):
         part = slice(start, start + CHUNK)
-        if k >= n:
-            out[part] = _resized(images[which[part]], size)
-        else:
-            out[part] = images[which[part, None, None], rows[part, :, None], columns[part, None, :]] / 255
-        out[part] -= out[part].mean((1, 2), keepdim=True)
-    return out
+        pixels = images[which[part, None, None], rows[part, :, None], columns[part, None, :]]
+        backgrounds[part] = pixels / 255
 
 
 def shared_out(k: int, splits: Sequence[Tensor], *, generator: torch.Generator) -> Tensor:
@@ -53,16 +67,28 @@ def shared_out(k: int, splits: Sequence[Tensor], *, generator: torch.Generator) 
     """
     if k < len(splits):
         raise UsageError(f"`photos` must be at least {len(splits)}, one for each of train, val and test, got {k}")
+    which = torch.empty(sum(len(rows) for rows in splits), dtype=torch.int64)
+    shares = torch.randperm(k, generator=generator).split(_share_sizes(k, splits))
+    for rows, own in zip(splits, shares, strict=True):
+        which[rows] = _in_rounds(own, len(rows), generator=generator)
+    return which
+
+
+def _share_sizes(k: int, splits: Sequence[Tensor]) -> list[int]:
+    """How many of k photographs each split gets."""
     sizes = torch.tensor([len(rows) for rows in splits])
     spare = (sizes / sizes.sum() * (k - len(splits))).floor().long()
     counts = 1 + spare
     counts[sizes.argmax()] += k - counts.sum()  # what rounding leaves over goes to the largest
-    which = torch.empty(int(sizes.sum()), dtype=torch.int64)
-    for rows, own in zip(splits, torch.randperm(k, generator=generator).split(counts.tolist()), strict=True):
-        rounds = -(-len(rows) // len(own))
-        turns = torch.cat([own[torch.randperm(len(own), generator=generator)] for _ in range(rounds)])[: len(rows)]
-        which[rows] = turns[torch.randperm(len(rows), generator=generator)]
-    return which
+    shares: list[int] = counts.tolist()
+    return shares
+
+
+def _in_rounds(own: Tensor, count: int, *, generator: torch.Generator) -> Tensor:
+    """(count,) of the photographs `own` (m,), each once before any comes twice, and all of this in random order."""
+    rounds = -(-count // len(own))
+    turns = [own[torch.randperm(len(own), generator=generator)] for _ in range(rounds)]
+    return torch.cat(turns)[:count][torch.randperm(count, generator=generator)]
 
 
 def _resized(images: Tensor, size: int) -> Tensor:

@@ -20,6 +20,8 @@ from forsooth.records import UsageError
 SUFFIXES = (".bmp", ".gif", ".jpeg", ".jpg", ".pgm", ".png", ".ppm", ".tif", ".tiff", ".webp")
 ROOM = 1.25  # a photograph may be enlarged by this much, no more
 
+Reader = Callable[[], bytes]  # the bytes of one file
+
 
 @dataclass(frozen=True)
 class Photos:
@@ -54,10 +56,10 @@ def photographs(path: str | Path, *, side: int) -> Photos:
             except Exception as error:  # a damaged image can raise anything in its decoder; it is named, never dropped
                 failed.append(f"{name}: {str(error) or type(error).__name__}")
     if not images:
+        examples = "".join(f"\n  {line}" for line in failed[:5])
         raise UsageError(
             f"`data` must hold images ({', '.join(SUFFIXES)}), but none can be used in {path}: {files} files, "
-            f"{len(readers)} of them images by name, {len(failed)} failed"
-            + "".join(f"\n  {line}" for line in failed[:5])
+            f"{len(readers)} of them images by name, {len(failed)} failed{examples}"
         )
     return Photos(torch.from_numpy(np.stack(images)), Path(path).name, tuple(failed))
 
@@ -76,23 +78,37 @@ def digest(path: str | Path) -> str:
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[tuple[dict[str, Callable[[], bytes]], int, list[str]]]:
+def opened(path: Path) -> Iterator[tuple[dict[str, Reader], int, list[str]]]:
     """Readers of the image files by name, sorted; the number of all files; and the folders that cannot be listed."""
-    readers: dict[str, Callable[[], bytes]] = {}
     closed: list[str] = []
     with ExitStack() as stack:
         if path.is_dir():
-            walk = os.walk(path, onerror=lambda error: closed.append(f"{error.filename}: {error.strerror}"))
-            files = [Path(here) / name for here, _, names in walk for name in names]
-            readers = {file.relative_to(path).as_posix(): file.read_bytes for file in files}
+            readers = _in_folder(path, closed)
         elif zipfile.is_zipfile(path):
-            archive = stack.enter_context(_archive(path))
-            readers = {e.filename: partial(archive.read, e) for e in archive.infolist() if not e.is_dir()}
+            readers = _in_archive(stack.enter_context(_archive(path)))
         else:
-            came = "neither of them" if path.exists() else "nothing"
-            raise UsageError(f"`data` must be a folder or readable zip of images, but there is {came} at {path}")
+            there = "nothing"
+            if path.exists():
+                there = "neither of them"
+            raise UsageError(f"`data` must be a folder or readable zip of images, but there is {there} at {path}")
         images = {name: readers[name] for name in sorted(readers) if name.lower().endswith(SUFFIXES)}
         yield images, len(readers), closed
+
+
+def _in_folder(path: Path, closed: list[str]) -> dict[str, Reader]:
+    """Readers of all files in a folder and the folders in it; those that cannot be listed go to `closed`."""
+    readers: dict[str, Reader] = {}
+    for here, _, names in os.walk(path, onerror=lambda e: closed.append(f"{e.filename}: {e.strerror}")):
+        for name in names:
+            file = Path(here) / name
+            readers[file.relative_to(path).as_posix()] = file.read_bytes
+    return readers
+
+
+def _in_archive(archive: zipfile.ZipFile) -> dict[str, Reader]:
+    """Readers of all files in a zip."""
+    entries = [entry for entry in archive.infolist() if not entry.is_dir()]
+    return {entry.filename: partial(archive.read, entry) for entry in entries}
 
 
 def _archive(path: Path) -> zipfile.ZipFile:

@@ -36,11 +36,15 @@ class Pen:
 def written(image: Tensor, pen: Pen, *, generator: torch.Generator) -> Tensor:
     """(3, h, w) image with IMG in white and four random characters in black, or the reverse, at a random place."""
     alphabet = ALPHABETS[pen.characters]
-    text = "".join(alphabet[k] for k in torch.randint(0, len(alphabet), (COUNT,), generator=generator).tolist())
-    swapped = bool(torch.randint(0, 2, (), generator=generator)) and pen.colours == "either"
+    numbers = torch.randint(0, len(alphabet), (COUNT,), generator=generator).tolist()
+    text = "".join(alphabet[k] for k in numbers)
+    colours = [1.0, 0.0]  # of the word and of the number
+    swapped = bool(torch.randint(0, 2, (), generator=generator))
+    if swapped and pen.colours == "either":
+        colours.reverse()
     u = torch.rand(2, generator=generator)
     masks = coverage(text, pen, box=(image.shape[-2], image.shape[-1]), u=u).to(image)
-    for mask, colour in zip(masks, (0.0, 1.0) if swapped else (1.0, 0.0), strict=True):
+    for mask, colour in zip(masks, colours, strict=True):
         image = image + mask * (colour - image)
     return image
 
@@ -53,19 +57,28 @@ def coverage(text: str, pen: Pen, *, box: tuple[int, int], u: Tensor) -> Tensor:
 
     A margin grows to the width of its text, so that all of it is inside; what still sticks out of a small box is cut.
     """
-    high, wide = box
-    across, along = (m * pen.scale for m in MARGIN)
-    left, right = (max(across, pen.face.getlength(part)) for part in (WORD, text))
-    x = _between(left, wide - right, u[0].item())
-    y = _between(along, high - along, u[1].item())
-    masks = []
-    for part, anchor in ((WORD, "rm"), (text, "lm")):
-        canvas = Image.new("L", (wide, high))
-        ImageDraw.Draw(canvas).text((x, y), part, fill=255, font=pen.face, anchor=anchor)
-        masks.append(np.asarray(canvas))
+    height, width = box
+    sideways, upright = (m * pen.scale for m in MARGIN)
+    left, right = (max(sideways, pen.face.getlength(part)) for part in (WORD, text))
+    x = _between(left, width - right, u[0].item())
+    y = _between(upright, height - upright, u[1].item())
+    masks = [
+        _drawn(WORD, pen, box=box, at=(x, y), anchor="rm"),  # ends at the point where the two meet
+        _drawn(text, pen, box=box, at=(x, y), anchor="lm"),  # begins there
+    ]
     return torch.from_numpy(np.stack(masks)).float() / 255
+
+
+def _drawn(text: str, pen: Pen, *, box: tuple[int, int], at: tuple[int, int], anchor: str) -> np.ndarray:
+    """(*box) uint8: the text in white on black; `anchor` in Pillow's letters says which of its points is `at`."""
+    height, width = box
+    canvas = Image.new("L", (width, height))
+    ImageDraw.Draw(canvas).text(at, text, fill=255, font=pen.face, anchor=anchor)
+    return np.asarray(canvas)
 
 
 def _between(low: float, high: float, u: float) -> int:
     """The whole number at share u of the way; the middle where the way is gone."""
-    return round(low + u * (high - low) if high > low else (low + high) / 2)
+    if high > low:
+        return round(low + u * (high - low))
+    return round((low + high) / 2)

@@ -5,7 +5,8 @@ import torch
 from forsooth.records import UsageError
 from forsooth.seeds import generator
 
-LEAST, MOST = 30, 120  # tokens of a review, marks of punctuation among them
+LEAST = 30  # tokens of a review, marks of punctuation among them
+MOST = 120
 LONGEST = 25  # no sentence of the rules below has more tokens
 DRAWS = 400  # uniform numbers at hand for one review: the rules need less than three for a token
 
@@ -80,7 +81,8 @@ TOPICS = (
 
 def parsed(rules: dict[str, str]) -> dict[str, tuple[tuple[str, ...], ...]]:
     """Symbol -> alternatives, each a tuple of symbols and words."""
-    return {symbol: tuple(tuple(one.split()) for one in text.split("|")) for symbol, text in rules.items()}
+    alternatives = {symbol: text.split("|") for symbol, text in rules.items()}
+    return {symbol: tuple(tuple(one.split()) for one in texts) for symbol, texts in alternatives.items()}
 
 
 GRAMMARS = tuple(parsed(SENTENCES | topic) for topic in TOPICS)
@@ -90,7 +92,8 @@ def reviews(n: int, *, seed: int) -> tuple[str, ...]:
     """n reviews of 30 to 120 tokens, of beers, films and hotels in turn by chance; review k depends on seed and k."""
     if n < 0:
         raise UsageError(f"`n` must be at least 0, got {n}")
-    return tuple(review(torch.rand(DRAWS, generator=generator(seed, "review", k)).tolist()) for k in range(n))
+    draws = (torch.rand(DRAWS, generator=generator(seed, "review", k)) for k in range(n))
+    return tuple(review(numbers.tolist()) for numbers in draws)
 
 
 def review(draws: list[float]) -> str:
@@ -107,14 +110,15 @@ def review(draws: list[float]) -> str:
 def sentence(grammar: dict[str, tuple[tuple[str, ...], ...]], draws: list[float]) -> list[str]:
     """Tokens of one sentence; the draws that it takes are gone from the end of `draws`."""
     tokens: list[str] = []
-    ahead = ["S"]
-    while ahead:
-        symbol = ahead.pop()
+    symbols = ["S"]  # still to be written, the next one last
+    while symbols:
+        symbol = symbols.pop()
         if symbol in grammar:
-            ways = grammar[symbol]
-            ahead.extend(reversed(ways[int(draws.pop() * len(ways))]))
-        else:
-            if tokens and tokens[-1] == "a" and symbol[0] in "aeiou":
-                tokens[-1] = "an"
-            tokens.append(symbol)
+            alternatives = grammar[symbol]
+            chosen = alternatives[int(draws.pop() * len(alternatives))]
+            symbols.extend(reversed(chosen))
+            continue
+        if tokens and tokens[-1] == "a" and symbol[0] in "aeiou":
+            tokens[-1] = "an"
+        tokens.append(symbol)
     return tokens

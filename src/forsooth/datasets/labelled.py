@@ -1,9 +1,8 @@
-"""Labelled images of the user, in colour, from class folders or a zip; and the splits that all read data share."""
+"""Labelled images of the user, in colour, from class folders or a zip."""
 
 import io
 import zipfile
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,20 +11,12 @@ import numpy as np
 import pandas as pd
 import torch
 from PIL import Image, ImageOps
-from torch import Tensor
 
-from forsooth.datasets.folders import opened
+from forsooth.datasets.folders import Reader, opened
+from forsooth.datasets.splitting import LEAST, SPLITS, arrange, check_classes, share_out
 from forsooth.records import Dataset, UsageError
-from forsooth.seeds import generator, in_turns
 
-SPLITS = {
-    **dict.fromkeys(("train", "training"), "train"),
-    **dict.fromkeys(("val", "valid", "validation", "dev"), "val"),
-    **dict.fromkeys(("test", "testing"), "test"),
-}
 CLASS_COLUMNS = ("class", "label", "species", "scene", "category", "wnid", "name")
-HELD = 0.1  # share of each class that goes to val and to test where nobody says
-LEAST = 3  # images or rows that a class needs: one for each split
 ROOM = 8 * 2**30  # bytes of images at most; a clear word instead of a machine that swaps
 
 
@@ -61,25 +52,25 @@ def images(path: str | Path, *, side: int, seed: int, limit: int | None = None) 
         pixels, kept, enlarged = read_squares(chosen, readers, side=side, failed=failed)
     names = sorted({entry.label for entry in listed})
     y = torch.tensor([names.index(entry.label) for entry in kept], dtype=torch.int64)
-    check_classes(y, names, f"usable images in {path}" + "".join(f"\n  {line}" for line in failed[:5]))
+    examples = "".join(f"\n  {line}" for line in failed[:5])
+    check_classes(y, names, f"usable images in {path}{examples}")
     splits, origin = arrange([entry.split for entry in kept], y, seed=seed, names=names)
     facts |= {
         "classes": names,
-        "counts": {name: int((y == k).sum()) for k, name in enumerate(names)},
+        "counts": dict(zip(names, torch.bincount(y, minlength=len(names)).tolist(), strict=True)),
         "side": side,
         "available": len(listed),
         "enlarged": enlarged,
         "splits_from": origin,
         "unreadable": list(failed),
     }
-    return Dataset(f"images-{path.stem}", torch.from_numpy(pixels).float().div_(255), y, None, splits, facts)
+    x = torch.from_numpy(pixels).float().div_(255)
+    return Dataset(f"images-{path.stem}", x, y, None, splits, facts)
 
 
-def listing(
-    path: Path, readers: Mapping[str, Callable[[], bytes]], failed: list[str]
-) -> tuple[list[Listed], dict[str, Any]]:
+def listing(path: Path, readers: Mapping[str, Reader], failed: list[str]) -> tuple[list[Listed], dict[str, Any]]:
     """All images with their classes, by index.csv where there is one, else by folders; and what was passed over."""
-    names = [name for name in readers if not any(part[:1] == "." or part == "__MACOSX" for part in name.split("/"))]
+    names = [name for name in readers if not is_hidden(name)]
     index = index_of(path)
     if index is None:
         listed = by_folders(names)
@@ -87,31 +78,49 @@ def listing(
         listed = by_index(index, path)
         failed += [f"{entry.file}: named in index.csv, but not there" for entry in listed if entry.file not in readers]
         listed = sorted((e for e in listed if e.file in readers), key=lambda entry: entry.file)
-    if len({entry.label for entry in listed}) < 2:
-        came = ", ".join(sorted({entry.label for entry in listed})) or "none"
+    classes = sorted({entry.label for entry in listed})
+    if len(classes) < 2:
         raise UsageError(
             f"`data` must hold at least two classes, each a folder of images (or index.csv with `file` and a class "
-            f"column), got {came} in {path}: {len(names)} images, {len(listed)} of them in a class"
+            f"column), got {', '.join(classes) or 'none'} in {path}: {len(names)} images, {len(listed)} of them in a "
+            f"class"
         )
-    passed = {"hidden": len(readers) - len(names), "without_class": len(set(names) - {e.file for e in listed})}
-    return listed, passed
+    without_class = set(names) - {entry.file for entry in listed}
+    return listed, {"hidden": len(readers) - len(names), "without_class": len(without_class)}
+
+
+def is_hidden(name: str) -> bool:
+    """Whether a file is one that operating systems put beside the images."""
+    return any(part.startswith(".") or part == "__MACOSX" for part in name.split("/"))
 
 
 def index_of(path: Path) -> pd.DataFrame | None:
     """The table index.csv at the root of a folder or zip, all text, if it is there and has a column `file`."""
-    if path.is_dir():
-        file = path / "index.csv"
-        content = file.read_bytes() if file.is_file() else None
-    else:
-        with zipfile.ZipFile(path) as archive:
-            content = archive.read("index.csv") if "index.csv" in archive.namelist() else None
+    content = index_bytes(path)
     if content is None:
         return None
     try:
         index = pd.read_csv(io.BytesIO(content), dtype=str, keep_default_na=False, index_col=False)
     except ValueError as error:  # all of pandas' parser errors are of this kind
         raise UsageError(f"`data` has an index.csv that is not a table, in {path}: {error}") from error
-    return index if "file" in index.columns else None
+    if "file" not in index.columns:
+        return None
+    return index
+
+
+def index_bytes(path: Path) -> bytes | None:
+    """What is in the index.csv at the root of a folder or zip; None where there is none."""
+    if path.is_dir():
+        file = path / "index.csv"
+        if not file.is_file():
+            return None
+        return file.read_bytes()
+    if not zipfile.is_zipfile(path):
+        return None
+    with zipfile.ZipFile(path) as archive:
+        if "index.csv" not in archive.namelist():
+            return None
+        return archive.read("index.csv")
 
 
 def by_index(index: pd.DataFrame, path: Path) -> list[Listed]:
@@ -122,24 +131,39 @@ def by_index(index: pd.DataFrame, path: Path) -> list[Listed]:
             f"`data` must have a class column in index.csv ({', '.join(CLASS_COLUMNS)}), "
             f"got {', '.join(index.columns)} in {path}"
         )
-    splits = index["split"].str.lower() if "split" in index.columns else [None] * len(index)
-    unknown = sorted(set(splits) - set(SPLITS) - {None})
+    rows = zip(index["file"], index[column], splits_in(index, path), strict=True)
+    return [Listed(file, label, split) for file, label, split in rows if label]
+
+
+def splits_in(index: pd.DataFrame, path: Path) -> list[str] | list[None]:
+    """(n,) the split that index.csv names for each row; None for all where it has no such column."""
+    if "split" not in index.columns:
+        return [None] * len(index)
+    names = index["split"].str.lower()
+    unknown = sorted(set(names) - set(SPLITS))
     if unknown:
         raise UsageError(f"`data` must name the splits train, val and test in index.csv, got {unknown[0]!r} in {path}")
-    rows = zip(index["file"], index[column], splits, strict=True)
-    return [Listed(file, label, SPLITS[split] if split else None) for file, label, split in rows if label]
+    return [SPLITS[name] for name in names]
 
 
 def by_folders(names: Sequence[str]) -> list[Listed]:
     """Class = the first folder, below split folders where all first folders are such; images in no folder are left."""
-    parts = [name.split("/") for name in names]
+    depth = _wrapped([name.split("/") for name in names])
+    parts = {name: name.split("/")[depth:] for name in names}
+    inside = {name: below for name, below in parts.items() if len(below) > 1}
+    if inside and all(below[0].lower() in SPLITS and len(below) > 2 for below in inside.values()):
+        return [Listed(name, below[1], SPLITS[below[0].lower()]) for name, below in inside.items()]
+    return [Listed(name, below[0]) for name, below in inside.items()]
+
+
+def _wrapped(paths: Sequence[Sequence[str]]) -> int:
+    """How many folders wrap all the others, as a zip often has one."""
     depth = 0
-    while parts and all(len(p) > depth + 2 for p in parts) and len({p[depth] for p in parts}) == 1:
-        depth += 1  # a zip often wraps all in one folder
-    inside = [p for p in parts if len(p) > depth + 1]
-    if inside and all(p[depth].lower() in SPLITS and len(p) > depth + 2 for p in inside):
-        return [Listed("/".join(p), p[depth + 1], SPLITS[p[depth].lower()]) for p in inside]
-    return [Listed("/".join(p), p[depth]) for p in inside]
+    while paths and all(len(path) > depth + 2 for path in paths):
+        if len({path[depth] for path in paths}) > 1:
+            break
+        depth += 1
+    return depth
 
 
 def at_most(listed: Sequence[Listed], limit: int | None, path: Path, *, seed: int) -> list[Listed]:
@@ -150,24 +174,8 @@ def at_most(listed: Sequence[Listed], limit: int | None, path: Path, *, seed: in
     if limit < LEAST * len(names):
         raise UsageError(f"`limit` must be at least {LEAST * len(names)} ({LEAST} a class in {path}), got {limit}")
     y = torch.tensor([names.index(entry.label) for entry in listed])
-    return [listed[row] for row in share_out(y, [entry.split or "" for entry in listed], limit=limit, seed=seed)]
-
-
-def share_out(y: Tensor, strata: Sequence[str], *, limit: int, seed: int) -> list[int]:
-    """At most `limit` rows of y (n,), drawn by seed: each stratum by its share, but never less than one row a class."""
-    classes, counts = len(y.unique()), Counter(strata).most_common()
-    rest = [(name, max(classes, int(min(limit * n / len(y), (limit - classes) / 2)))) for name, n in counts[1:]]
-    sizes = {counts[0][0]: limit - sum(size for _, size in rest), **dict(rest)}
-    chosen: list[int] = []
-    for name, size in sizes.items():
-        rows = torch.tensor([row for row, stratum in enumerate(strata) if stratum == name])
-        chosen += rows[balanced(y[rows], size, seed=seed)].tolist()
-    return sorted(chosen)
-
-
-def balanced(y: Tensor, count: int, *, seed: int) -> Tensor:
-    """Rows (count,) of y (n,) drawn by seed, as many of every class as there are, within one; sorted."""
-    return in_turns(y, generator(seed, "balanced"))[:count].sort().values
+    strata = [entry.split or "" for entry in listed]
+    return [listed[row] for row in share_out(y, strata, limit=limit, seed=seed)]
 
 
 def check_room(count: int, side: int) -> None:
@@ -180,7 +188,7 @@ def check_room(count: int, side: int) -> None:
 
 
 def read_squares(
-    chosen: Sequence[Listed], readers: Mapping[str, Callable[[], bytes]], *, side: int, failed: list[str]
+    chosen: Sequence[Listed], readers: Mapping[str, Reader], *, side: int, failed: list[str]
 ) -> tuple[np.ndarray, list[Listed], int]:
     """(k, 3, side, side) uint8 of those that can be read, who they are, and how many had to be enlarged."""
     pixels = np.empty((len(chosen), 3, side, side), dtype=np.uint8)
@@ -218,48 +226,6 @@ def rgb(image: Image.Image) -> Image.Image:
         return Image.fromarray(values.clip(0, 255).astype(np.uint8)).convert("RGB")
     if image.has_transparency_data:
         solid = image.convert("RGBA")
-        return Image.alpha_composite(Image.new("RGBA", solid.size, (128, 128, 128, 255)), solid).convert("RGB")
+        ground = Image.new("RGBA", solid.size, (128, 128, 128, 255))
+        return Image.alpha_composite(ground, solid).convert("RGB")
     return image.convert("RGB")
-
-
-def check_classes(y: Tensor, names: Sequence[str], what: str) -> None:
-    """UsageError unless every class has rows enough for train, val and test."""
-    for name, count in zip(names, torch.bincount(y, minlength=len(names)).tolist(), strict=True):
-        if count < LEAST:
-            raise UsageError(f"every class must have at least {LEAST} samples, but {name!r} has {count} {what}")
-
-
-def arrange(
-    given: Sequence[str | None], y: Tensor, *, seed: int, names: Sequence[str]
-) -> tuple[dict[str, Tensor], str]:
-    """Indices of train, val and test, and where they come from.
-
-    Named splits are kept. Without test, what is called val becomes test; without val, a tenth of each class of train
-    becomes val. Without names a tenth of each class becomes test and a tenth val.
-    """
-    rows = {name: torch.tensor([k for k, s in enumerate(given) if s == name], dtype=torch.int64) for name in SPLITS}
-    train, val, test, origin = rows["train"], rows["val"], rows["test"], "the data's own"
-    if not any(given):
-        train, test = hold_out(torch.arange(len(y)), y, seed=seed, name="test")
-        origin = "drawn by seed"
-    elif not len(test):
-        val, test, origin = test, val, "the data's own, val taken as test"
-    if not len(val):
-        train, val = hold_out(train, y, seed=seed, name="val")
-        origin += "" if not any(given) else ", val drawn from train by seed"
-    splits = {"train": train, "val": val, "test": test}
-    lacking = [names[k] for k in range(len(names)) if not (y[train] == k).any()]
-    if lacking or not len(test):
-        what = f"the class {lacking[0]!r}" if lacking else "anything"
-        raise UsageError(f"`data` must hold {what} in the {'train' if lacking else 'val or test'} split")
-    return splits, origin
-
-
-def hold_out(rows: Tensor, y: Tensor, *, seed: int, name: str) -> tuple[Tensor, Tensor]:
-    """Rows (k,) of y (n,) in two, kept and held: a tenth of each class is held, but at least one and never the last."""
-    order = rows[torch.randperm(len(rows), generator=generator(seed, "split", name))]
-    held = torch.zeros(len(y), dtype=torch.bool)
-    for label in y[rows].unique():
-        own = order[y[order] == label]
-        held[own[: min(max(1, round(HELD * len(own))), len(own) - 1)]] = True
-    return rows[~held[rows]].sort().values, rows[held[rows]].sort().values

@@ -6,7 +6,6 @@ What fills a generated object says nothing of its class.
 import csv
 import io
 import math
-import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +16,7 @@ from PIL import Image
 from torch import Tensor
 
 from forsooth.datasets.folders import opened
+from forsooth.datasets.labelled import index_bytes
 from forsooth.datasets.scenes import rgb
 from forsooth.names import unknown
 from forsooth.records import UsageError
@@ -77,8 +77,9 @@ def _crescent(u: Tensor, v: Tensor) -> Tensor:
 
 
 def _cross(u: Tensor, v: Tensor) -> Tensor:
-    long, short = torch.maximum(u.abs(), v.abs()), torch.minimum(u.abs(), v.abs())
-    return (long < 0.95) & (short < 0.28)
+    longer = torch.maximum(u.abs(), v.abs())
+    shorter = torch.minimum(u.abs(), v.abs())
+    return (longer < 0.95) & (shorter < 0.28)
 
 
 def _disc(u: Tensor, v: Tensor) -> Tensor:
@@ -86,7 +87,8 @@ def _disc(u: Tensor, v: Tensor) -> Tensor:
 
 
 def _heart(u: Tensor, v: Tensor) -> Tensor:
-    s, t = 1.35 * u, 0.15 - 1.3 * v
+    s = 1.35 * u
+    t = 0.15 - 1.3 * v
     return (s**2 + t**2 - 1) ** 3 < s**2 * t**3
 
 
@@ -102,7 +104,8 @@ def _square(u: Tensor, v: Tensor) -> Tensor:
 def _star(u: Tensor, v: Tensor) -> Tensor:
     along, beside = _wedge(u, v, 5)
     inner = 0.42  # radius of the dents: the edge runs from (1, 0) to the dent, half a sector away
-    x, y = inner * math.cos(math.pi / 5), inner * math.sin(math.pi / 5)
+    x = inner * math.cos(math.pi / 5)
+    y = inner * math.sin(math.pi / 5)
     return (1 - along) * y > beside * (1 - x)
 
 
@@ -137,13 +140,14 @@ def objects(n: int, *, side: int, seed: int, classes: int = 10) -> tuple[Tensor,
         raise UsageError(f"`classes` must lie in [1, {len(SILHOUETTES)}], got {classes}")
     if n < 1 or side < 8:
         raise UsageError(f"`n` must be at least 1 and `side` at least 8 px, got {n} and {side}")
-    label, rgba = torch.arange(n) % classes, torch.empty(n, 4, side, side)
+    labels = torch.arange(n) % classes
+    rgba = torch.empty(n, 4, side, side)
     for k, name in enumerate(NAMES[:classes]):
-        g = generator(seed, "object", name, side)
-        for rows in (label == k).nonzero().squeeze(1).split(GROUP):
-            rgba[rows, 3] = alpha(name, len(rows), side=side, generator=g)
-            rgba[rows, :3] = fill(len(rows), side=side, generator=g)
-    return rgba, label
+        draws = generator(seed, "object", name, side)
+        for part in rgba[k::classes].split(GROUP):
+            part[:, 3] = alpha(name, len(part), side=side, generator=draws)
+            part[:, :3] = fill(len(part), side=side, generator=draws)
+    return rgba, labels
 
 
 def alpha(name: str, n: int, *, side: int, generator: torch.Generator) -> Tensor:
@@ -151,12 +155,19 @@ def alpha(name: str, n: int, *, side: int, generator: torch.Generator) -> Tensor
     inside = dict(SILHOUETTES).get(name)
     if inside is None:
         raise unknown(name, NAMES, argument="name")
-    turn, width = torch.rand(2, n, 1, 1, generator=generator)
-    turn, radius = TURN * (2 * turn - 1), 0.7 + 0.28 * width
+    u = torch.rand(2, n, 1, 1, generator=generator)
+    turn = TURN * (2 * u[0] - 1)
+    radius = 0.7 + 0.28 * u[1]
     at = (torch.arange(side * FINE) + 0.5) / (side * FINE) * 2 - 1
-    down, right = at[:, None] / radius, at[None, :] / radius
-    points = inside(right * turn.cos() + down * turn.sin(), down * turn.cos() - right * turn.sin())
+    points = inside(*_turned(at[:, None] / radius, at[None, :] / radius, turn))
     return points.reshape(n, side, FINE, side, FINE).float().mean((2, 4))
+
+
+def _turned(down: Tensor, right: Tensor, turn: Tensor) -> tuple[Tensor, Tensor]:
+    """The points at `right` and `down` seen from axes that are turned, all tensors of shapes that fit."""
+    along = right * turn.cos() + down * turn.sin()
+    across = down * turn.cos() - right * turn.sin()
+    return along, across
 
 
 def fill(n: int, *, side: int, generator: torch.Generator) -> Tensor:
@@ -165,13 +176,19 @@ def fill(n: int, *, side: int, generator: torch.Generator) -> Tensor:
     manner = torch.randint(0, FILLS, (n,), generator=generator)
     first = rgb(u[0], 0.7 + 0.3 * u[1], 0.75 + 0.25 * u[2])  # (n, 3)
     second = rgb(u[0] + 0.15 + 0.7 * u[3], 0.7 + 0.3 * u[1], 0.35 + 0.65 * u[4])
-    at = (torch.arange(side) + 0.5) / side - 0.5
-    turn = (2 * math.pi * u[5])[:, None, None]
-    s, t = at * turn.cos() + at[:, None] * turn.sin(), at[:, None] * turn.cos() - at * turn.sin()
-    wave_s, wave_t = torch.sin(2 * math.pi * 6 * s), torch.sin(2 * math.pi * 6 * t)
-    fields = torch.stack([0 * s, s + 0.5, torch.sigmoid(6 * wave_s), torch.sigmoid(8 * (wave_s * wave_t - 0.3))])
-    mix = fields.clamp_(0, 1)[manner, torch.arange(n)][:, None]  # (n, 1, side, side)
+    mix = _manners(2 * math.pi * u[5], side=side)[manner, torch.arange(n)][:, None]  # (n, 1, side, side)
     return first[..., None, None] * (1 - mix) + second[..., None, None] * mix
+
+
+def _manners(turn: Tensor, *, side: int) -> Tensor:
+    """(FILLS, n, side, side) in [0, 1]: how much of the second colour each manner has, turned by angles (n,)."""
+    at = (torch.arange(side) + 0.5) / side - 0.5
+    s, t = _turned(at[:, None], at, turn[:, None, None])
+    wave_s = torch.sin(2 * math.pi * 6 * s)
+    wave_t = torch.sin(2 * math.pi * 6 * t)
+    stripes = torch.sigmoid(6 * wave_s)
+    spots = torch.sigmoid(8 * (wave_s * wave_t - 0.3))
+    return torch.stack([0 * s, s + 0.5, stripes, spots]).clamp_(0, 1)
 
 
 def drawn(n: int, *, side: int, seed: int, classes: int = 10) -> Cutouts:
@@ -183,7 +200,9 @@ def drawn(n: int, *, side: int, seed: int, classes: int = 10) -> Cutouts:
 
 def trimmed(rgba: Tensor) -> Tensor:
     """The part of (4, height, width) in which alpha is not 0."""
-    seen = rgba[3] > (0 if rgba.dtype == torch.uint8 else FAINT)
+    seen = rgba[3] > 0
+    if rgba.dtype != torch.uint8:
+        seen = rgba[3] > FAINT
     if not seen.any():
         raise UsageError("a cut-out must show something, but its alpha is 0 everywhere")
     rows, columns = (seen.any(axis).nonzero().squeeze(1) for axis in (1, 0))
@@ -210,14 +229,16 @@ def cutouts(path: str | Path, *, classes: Sequence[str] | None = None, side: int
     file does. Classes are numbered in the order of their names; `classes` chooses some. Larger images are shrunk to
     `side` px. Files without transparency, or with nothing to see, are named in `unreadable`.
     """
-    named, images, labels = _index(Path(path)), [], []
-    with opened(Path(path)) as (readers, _, failed):
+    path = Path(path)
+    named = _index(path)
+    images: list[Tensor] = []
+    labels: list[str] = []
+    with opened(path) as (readers, _, failed):
         owner = {name: named.get(name, Path(name).parent.name) for name in readers}
-        for name, read in readers.items():
-            if classes is not None and owner[name] not in classes:
-                continue
+        wanted = [name for name in readers if classes is None or owner[name] in classes]
+        for name in wanted:
             try:
-                images.append(_cutout(read(), side=side))
+                images.append(_cutout(readers[name](), side=side))
                 labels.append(owner[name])
             except Exception as error:  # a damaged image can raise anything in its decoder; it is named, never dropped
                 failed.append(f"{name}: {str(error) or type(error).__name__}")
@@ -228,18 +249,14 @@ def cutouts(path: str | Path, *, classes: Sequence[str] | None = None, side: int
         raise UsageError(f"`path` must hold images with transparency, but none can be used in {path}")
     names = tuple(sorted(set(labels)))
     y = torch.tensor([names.index(label) for label in labels])
-    return Cutouts(Path(path).name, tuple(images), y, names, by_place(y), tuple(failed))
+    return Cutouts(path.name, tuple(images), y, names, by_place(y), tuple(failed))
 
 
 def _index(path: Path) -> dict[str, str]:
     """File -> class from the index.csv of a folder or zip; empty where there is none."""
-    text = ""
-    if (path / "index.csv").is_file():
-        text = (path / "index.csv").read_text()
-    elif zipfile.is_zipfile(path):
-        with zipfile.ZipFile(path) as archive:
-            text = archive.read("index.csv").decode() if "index.csv" in archive.namelist() else ""
-    return {row["file"]: row["class"] for row in csv.DictReader(io.StringIO(text)) if "file" in row and "class" in row}
+    text = (index_bytes(path) or b"").decode()
+    rows = csv.DictReader(io.StringIO(text))
+    return {row["file"]: row["class"] for row in rows if "file" in row and "class" in row}
 
 
 def _cutout(data: bytes, *, side: int) -> Tensor:

@@ -5,7 +5,7 @@ import torch
 from scipy.ndimage import gaussian_filter1d
 from torch import Tensor
 
-from forsooth.datasets.settings import Variant
+from forsooth.datasets.tetromino_settings import Variant
 
 T = ((1, 0), (1, 1), (1, 0))
 L = ((1, 0), (1, 0), (1, 1))
@@ -21,8 +21,9 @@ def smoother(size: int, sigma: float) -> Tensor:
 
     Two small matrix products are faster than a filter with 81 taps, and the reflections are in K.
     """
-    identity = np.eye(size)
-    kernel = gaussian_filter1d(identity, sigma, axis=0, mode="reflect", truncate=4.0) if sigma else identity
+    kernel = np.eye(size)
+    if sigma:
+        kernel = gaussian_filter1d(kernel, sigma, axis=0, mode="reflect", truncate=4.0)
     return torch.from_numpy(kernel).float()
 
 
@@ -60,9 +61,11 @@ def poses(n: int, *, size: int, positions: str, generator: torch.Generator) -> T
     upright = turns % 2 == 0
     height = torch.where(upright, 3 * block, 2 * block)
     width = torch.where(upright, 2 * block, 3 * block)
-    draws = torch.randint(0, 2**48, (2, n), generator=generator)  # modulo 60 at most: the bias is below 1e-12
-    last = 1 if positions == "all" else 0
-    return torch.stack([turns, draws[0] % (size - height + last), draws[1] % (size - width + last)], 1)
+    last = int(positions == "all")  # whether the last row and column count
+    down, right = torch.randint(0, 2**48, (2, n), generator=generator)
+    top = down % (size - height + last)  # modulo 60 at most: the bias is below 1e-12
+    left = right % (size - width + last)
+    return torch.stack([turns, top, left], 1)
 
 
 def moved(squares: Tensor, corners: Tensor, *, size: int, margin: int) -> Tensor:
@@ -75,26 +78,35 @@ def moved(squares: Tensor, corners: Tensor, *, size: int, margin: int) -> Tensor
     canvas = torch.zeros(n, size + side, size + side)  # the image begins `margin` pixels inside
     rows = corners[:, :1] + torch.arange(side)  # (n, side)
     columns = corners[:, 1:] + torch.arange(side)
-    canvas[torch.arange(n)[:, None, None], rows[:, :, None], columns[:, None, :]] = squares
+    image = torch.arange(n)[:, None, None]
+    canvas[image, rows[:, :, None], columns[:, None, :]] = squares
     return canvas[:, margin : margin + size, margin : margin + size]
 
 
 def rigid(kinds: Tensor, pose: Tensor, *, size: int, order: str) -> Tensor:
     """(n, size, size) soft patterns, each kind (n,) under its own pose (n, 3); `order` as in Variant.rigid."""
     squares = stamps(size=size)
+    turns = pose[:, 0]
+    corners = pose[:, 1:]
     if order == "move_then_smooth":
-        sharp = moved(squares[kinds, pose[:, 0]], pose[:, 1:], size=size, margin=0)
-        kernel = smoother(size, SIGMA[size])
-        return kernel @ sharp @ kernel.T
+        return softened(moved(squares[kinds, turns], corners, size=size, margin=0), SIGMA[size])
     margin = int(4 * SIGMA[size] + 0.5)  # scipy's radius: beyond it the smoothed piece is zero
-    wide = torch.nn.functional.pad(squares, (margin,) * 4)
-    kernel = smoother(wide.shape[-1], SIGMA[size])
-    soft = kernel @ wide @ kernel.T
-    return moved(soft[kinds, pose[:, 0]], pose[:, 1:], size=size, margin=margin)
+    soft = softened(torch.nn.functional.pad(squares, (margin,) * 4), SIGMA[size])
+    return moved(soft[kinds, turns], corners, size=size, margin=margin)
+
+
+def softened(sharp: Tensor, sigma: float) -> Tensor:
+    """Square patterns (..., side, side) with soft edges."""
+    kernel = smoother(sharp.shape[-1], sigma)
+    return kernel @ sharp @ kernel.T
 
 
 def signal(soft: Tensor, variant: Variant) -> tuple[Tensor, Tensor]:
     """What enters x, and the truth: (n, size, size) float and bool, from soft patterns (n, size, size)."""
-    level = LEVEL * soft.abs().amax((1, 2), keepdim=True) if variant.threshold == "relative" else LEVEL
+    level: Tensor | float = LEVEL
+    if variant.threshold == "relative":
+        level = LEVEL * soft.abs().amax((1, 2), keepdim=True)
     truth = soft.abs() >= level
-    return (soft * truth if variant.support == "cut" else soft), truth
+    if variant.support == "cut":
+        return soft * truth, truth
+    return soft, truth

@@ -3,8 +3,9 @@
 import math
 
 import torch
+from torch import Tensor
 
-from forsooth.datasets.labelled import arrange
+from forsooth.datasets.splitting import arrange
 from forsooth.records import Dataset, UsageError
 from forsooth.seeds import generator
 
@@ -27,21 +28,14 @@ def suppressor(
     2 w·x with w = Σ⁻¹ a = (1, -c s₁ / s₂) / (s₁² (1 - c²)). It needs the second feature to take the noise off the
     first. `facts` hold w and Σ. [haufe2014interpretation], [wilming2023theoretical]
     """
-    if not -1 < correlation < 1:
-        raise UsageError(f"`correlation` must lie between -1 and 1, got {correlation}")
-    if len(spreads) != 2 or min(spreads) <= 0:
-        raise UsageError(f"`spreads` must be two positive numbers, got {spreads}")
-    if n < 20:
-        raise UsageError(f"`n` must be at least 20, got {n}")
-    first, second = spreads
-    shared = correlation * first * second
-    covariance = torch.tensor([[first**2, shared], [shared, second**2]], dtype=torch.float64)
+    _check(n, correlation, spreads)
+    covariance = _covariance(correlation, spreads)
     pattern = torch.tensor(PATTERN, dtype=torch.float64)
     y = torch.arange(n) % 2
     noise = torch.randn(n, 2, generator=generator(seed, "noise"), dtype=torch.float64)
     x = pattern * (2 * y - 1)[:, None] + noise @ torch.linalg.cholesky(covariance).T
-    weight = torch.linalg.solve(covariance, pattern)
     splits, _ = arrange([None] * n, y, seed=seed, names=("-1", "1"))
+    weight = torch.linalg.solve(covariance, pattern)
     distance = float(pattern @ weight)  # of the two classes, squared, in units of the noise along w
     facts = {
         "features": ["signal", "suppressor"],
@@ -52,3 +46,19 @@ def suppressor(
     }
     truth = torch.tensor([True, False]).expand(n, -1)
     return Dataset("suppressor", x.float(), y, truth, splits, facts)
+
+
+def _covariance(correlation: float, spreads: tuple[float, float]) -> Tensor:
+    """Σ (2, 2) of the noise."""
+    first, second = spreads
+    shared = correlation * first * second
+    return torch.tensor([[first**2, shared], [shared, second**2]], dtype=torch.float64)
+
+
+def _check(n: int, correlation: float, spreads: tuple[float, float]) -> None:
+    if not -1 < correlation < 1:
+        raise UsageError(f"`correlation` must lie between -1 and 1, got {correlation}")
+    if len(spreads) != 2 or min(spreads) <= 0:
+        raise UsageError(f"`spreads` must be two positive numbers, got {spreads}")
+    if n < 20:
+        raise UsageError(f"`n` must be at least 20, got {n}")

@@ -1,6 +1,12 @@
 """Networks to be explained: what they are, how they are trained, and when they are good enough."""
 
+from collections.abc import Mapping
+
+from torch import nn
+
+from forsooth.models import efficient, lenet, residual, resnet, small, vision
 from forsooth.models.attention import ATTENTION
+from forsooth.models.builders import Builder
 from forsooth.models.efficient import EFFICIENTNET_LITE0
 from forsooth.models.lenet import LENET, LINEAR, MLP5
 from forsooth.models.rationale import REINFORCE, RELAXED
@@ -8,6 +14,7 @@ from forsooth.models.residual import RESNET34, RESNET50, RESNET101
 from forsooth.models.resnet import RESIDUAL_SMALL, RESNET20, RESNET32, RESNET44, RESNET56
 from forsooth.models.small import CNN, LLR, MLP
 from forsooth.models.vision import ALEXNET, VGG16, VGG19
+from forsooth.names import unknown
 
 MODELS = (
     LLR,
@@ -32,3 +39,27 @@ MODELS = (
     REINFORCE,
     RELAXED,
 )
+BUILDERS: Mapping[str, Builder] = {
+    **small.BUILDERS,
+    **lenet.BUILDERS,
+    **resnet.BUILDERS,
+    **residual.BUILDERS,
+    **vision.BUILDERS,
+    **efficient.BUILDERS,
+}
+
+
+def build(name: str, *, shape: tuple[int, ...], classes: int, variant: str | None = None) -> nn.Module:
+    """The network called `name`, untrained: x (n, *shape) to logits (n, classes).
+
+    name     of any network of images or tables in `MODELS`
+    shape    (channels, side, side) of images, (features,) of tables
+    variant  None: the only one there is; of llr, mlp and cnn "released", as the code that comes with XAI-TRIS trains
+             them (at 64×64 the paper's cnn keeps all pixels through four blocks, and takes a minute an epoch)
+
+    Networks of text (attention, rationale_reinforce, rationale_relaxed) are not among them: they are built for a
+    vocabulary and perhaps its word vectors, which no shape of inputs says, and keep their own functions.
+    """
+    if name not in BUILDERS:
+        raise unknown(name, BUILDERS, argument="name")
+    return BUILDERS[name](shape, classes, variant)

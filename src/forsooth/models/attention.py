@@ -5,7 +5,15 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from forsooth.models.recurrent import Embedding, Encoder, lengths_of, present
+from forsooth.models.recurrent import (
+    Embedding,
+    Encoder,
+    embedding_of,
+    full_lengths,
+    lengths_of,
+    longest_of,
+    present,
+)
 from forsooth.records import Architecture, UsageError
 
 SIZES = {"paper": (200, 200, 200), "small": (32, 32, 32)}  # embedding, hidden units each way, keys
@@ -43,9 +51,9 @@ class Attention(nn.Module):
     def attend(self, tokens: Tensor) -> Attended:
         """Logits and weights at once."""
         lengths = lengths_of(tokens)
-        most = int(lengths.max()) if len(tokens) else 0
-        found = self.from_embedded(self.embedding(tokens[:, :most]), lengths)
-        return Attended(found.logits, nn.functional.pad(found.weights, (0, tokens.shape[1] - most)))
+        longest = longest_of(lengths)
+        logits, weights = self.from_embedded(self.embedding(tokens[:, :longest]), lengths)
+        return Attended(logits, nn.functional.pad(weights, (0, tokens.shape[1] - longest)))
 
     def from_embedded(self, embedded: Tensor, lengths: Tensor | None = None) -> Attended:
         """The same from vectors (n, length, dims) of the words, where methods that need a gradient begin.
@@ -53,11 +61,12 @@ class Attention(nn.Module):
         lengths  (n,) int64; None: no padding
         """
         if lengths is None:
-            lengths = torch.full((len(embedded),), embedded.shape[1], device=embedded.device)
+            lengths = full_lengths(embedded)
         states = self.encoder(embedded, lengths).states
         scores = self.query(torch.tanh(self.key(states)))[..., 0]  # (n, length)
         weights = masked_softmax(scores, present(lengths, embedded.shape[1]))
-        return Attended(self.head((weights[..., None] * states).sum(1)), weights)
+        summary = (weights[..., None] * states).sum(1)
+        return Attended(self.head(summary), weights)
 
 
 def masked_softmax(scores: Tensor, mask: Tensor) -> Tensor:
@@ -69,12 +78,12 @@ def attention(*, words: int, variant: str = "small", vectors: Tensor | None = No
     """The attention model for a vocabulary of so many words.
 
     variant  "paper": 200 units each way, so that h_i has 400 (the paper says 200, its code has 400); "small": 32, ours
-    vectors  (words, dims) given and frozen, as in the paper; None: learned, of the size of the variant
+    vectors  (words, dims), frozen, as in the paper; None: learned, of the size of the variant
     """
     if variant not in SIZES:
         raise UsageError(f"`variant` must be one of {', '.join(SIZES)}, got {variant!r}")
     dims, hidden, keys = SIZES[variant]
-    embedding = Embedding(words=words, dims=dims if vectors is None else vectors.shape[1], vectors=vectors)
+    embedding = embedding_of(words, vectors, dims=dims)
     return Attention(embedding, hidden=hidden, keys=keys, classes=classes)
 
 

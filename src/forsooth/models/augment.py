@@ -27,15 +27,25 @@ def augmented(x: Tensor, kind: Augment, *, generator: torch.Generator) -> Tensor
         raise UsageError(f"`augment` must be 'none' where x is not (n, channels, h, w), got {kind!r} and {x.ndim} axes")
     mirrored = torch.rand(len(x), generator=generator) < 0.5
     x = torch.where(mirrored.to(x.device).view(-1, 1, 1, 1), x.flip(3), x)
-    return x if kind == "flip" else _shifted(x, generator)
+    if kind == "flip":
+        return x
+    return _shifted(x, generator)
 
 
 def _shifted(x: Tensor, generator: torch.Generator) -> Tensor:
-    n, _, h, w = x.shape
-    down, right = h // REACH, w // REACH
-    top = torch.randint(0, 2 * down + 1, (n, 1), generator=generator).to(x.device)
-    left = torch.randint(0, 2 * right + 1, (n, 1), generator=generator).to(x.device)
-    rows, columns = top + torch.arange(h, device=x.device), left + torch.arange(w, device=x.device)  # (n, h), (n, w)
-    which = torch.arange(n, device=x.device).view(n, 1, 1)
-    padded = F.pad(x, (right, right, down, down))
-    return padded[which, :, rows.unsqueeze(2), columns.unsqueeze(1)].permute(0, 3, 1, 2).contiguous()
+    """x (n, channels, h, w), each image moved by its own draw; cut out of a copy with a margin of zeros."""
+    n, _, height, width = x.shape
+    margin_rows = height // REACH
+    margin_columns = width // REACH
+    rows = _window(height, margin_rows, n, generator).to(x.device)  # (n, h)
+    columns = _window(width, margin_columns, n, generator).to(x.device)  # (n, w)
+    padded = F.pad(x, (margin_columns, margin_columns, margin_rows, margin_rows))
+    image = torch.arange(n, device=x.device).view(n, 1, 1)
+    shifted = padded[image, :, rows.unsqueeze(2), columns.unsqueeze(1)]  # (n, h, w, channels)
+    return shifted.permute(0, 3, 1, 2).contiguous()
+
+
+def _window(length: int, margin: int, n: int, generator: torch.Generator) -> Tensor:
+    """(n, length) int: the places that each image takes from an axis with a margin at both ends."""
+    first = torch.randint(0, 2 * margin + 1, (n, 1), generator=generator)
+    return first + torch.arange(length)

@@ -5,11 +5,12 @@
 
 from torch import Tensor, nn
 
-from forsooth.models import demands
+from forsooth.models import checks
+from forsooth.models.builders import of_images
 from forsooth.records import Architecture
 
 LEAST = 32  # pixels a side: the last map is then one pixel
-# blocks, kernel, stride of the first, channels, and how many times wider the inside is
+# blocks, kernel, stride of the first block, channels, and how many times wider the inside is
 STAGES = (
     (1, 3, 1, 16, 1),
     (2, 3, 2, 24, 6),
@@ -19,7 +20,8 @@ STAGES = (
     (4, 5, 2, 192, 6),
     (1, 3, 1, 320, 6),
 )
-STEM, HEAD = 32, 1280  # channels
+STEM = 32  # channels of the first convolution
+HEAD = 1280  # and of the last
 SPREAD = 1e-3  # ε of the batch normalisations, as trained
 
 
@@ -42,17 +44,25 @@ class Inverted(nn.Module):
         self.wide = wider > 1
         if self.wide:
             self.conv1 = nn.Conv2d(channels_in, inside, 1, bias=False)
-            self.bn1, self.relu1 = nn.BatchNorm2d(inside, eps=SPREAD), nn.ReLU()
+            self.bn1 = nn.BatchNorm2d(inside, eps=SPREAD)
+            self.relu1 = nn.ReLU()
         self.pad = around(kernel, stride)
         self.conv2 = nn.Conv2d(inside, inside, kernel, stride=stride, groups=inside, bias=False)
-        self.bn2, self.relu2 = nn.BatchNorm2d(inside, eps=SPREAD), nn.ReLU()
-        self.conv3, self.bn3 = nn.Conv2d(inside, channels, 1, bias=False), nn.BatchNorm2d(channels, eps=SPREAD)
+        self.bn2 = nn.BatchNorm2d(inside, eps=SPREAD)
+        self.relu2 = nn.ReLU()
+        self.conv3 = nn.Conv2d(inside, channels, 1, bias=False)
+        self.bn3 = nn.BatchNorm2d(channels, eps=SPREAD)
         self.open = stride == 1 and channels == channels_in
 
     def forward(self, x: Tensor) -> Tensor:
-        inner = self.relu1(self.bn1(self.conv1(x))) if self.wide else x
-        inner = self.bn3(self.conv3(self.relu2(self.bn2(self.conv2(self.pad(inner))))))
-        return inner + x if self.open else inner
+        inner = x
+        if self.wide:
+            inner = self.relu1(self.bn1(self.conv1(inner)))
+        inner = self.relu2(self.bn2(self.conv2(self.pad(inner))))
+        inner = self.bn3(self.conv3(inner))
+        if self.open:
+            inner = inner + x
+        return inner
 
 
 class EfficientNet(nn.Module):
@@ -66,24 +76,26 @@ class EfficientNet(nn.Module):
         super().__init__()
         self.pad = around(3, 2)
         self.conv1 = nn.Conv2d(channels_in, STEM, 3, stride=2, bias=False)
-        self.bn1, self.relu1 = nn.BatchNorm2d(STEM, eps=SPREAD), nn.ReLU()
+        self.bn1 = nn.BatchNorm2d(STEM, eps=SPREAD)
+        self.relu1 = nn.ReLU()
         before = STEM
         for i, (count, kernel, stride, channels, wider) in enumerate(STAGES, start=1):
-            stage = []
-            for j in range(count):
-                step = stride if j == 0 else 1
-                stage.append(Inverted(before, channels, kernel=kernel, stride=step, wider=wider))
-                before = channels
+            stage = [Inverted(before, channels, kernel=kernel, stride=stride, wider=wider)]
+            while len(stage) < count:
+                stage.append(Inverted(channels, channels, kernel=kernel, stride=1, wider=wider))
             self.add_module(f"layer{i}", nn.Sequential(*stage))
+            before = channels
         self.conv2 = nn.Conv2d(before, HEAD, 1, bias=False)
-        self.bn2, self.relu2 = nn.BatchNorm2d(HEAD, eps=SPREAD), nn.ReLU()
+        self.bn2 = nn.BatchNorm2d(HEAD, eps=SPREAD)
+        self.relu2 = nn.ReLU()
         self.fc = nn.Linear(HEAD, classes)
 
     def forward(self, x: Tensor) -> Tensor:
         x = self.relu1(self.bn1(self.conv1(self.pad(x))))
         for i in range(1, len(STAGES) + 1):
             x = self.get_submodule(f"layer{i}")(x)
-        return self.fc(self.relu2(self.bn2(self.conv2(x))).mean((2, 3)))
+        x = self.relu2(self.bn2(self.conv2(x)))
+        return self.fc(x.mean((2, 3)))
 
 
 def efficientnet_lite0(
@@ -93,7 +105,7 @@ def efficientnet_lite0(
 
     Departure: ReLU for ReLU6, for which guided backpropagation and its kin are not defined, and no dropout.
     """
-    demands.check(
+    checks.check(
         "efficientnet_lite0", size=size, least=LEAST, variant=variant, channels_in=channels_in, classes=classes
     )
     return EfficientNet(channels_in=channels_in, classes=classes)
@@ -102,3 +114,4 @@ def efficientnet_lite0(
 EFFICIENTNET_LITE0 = Architecture(
     "efficientnet_lite0", efficientnet_lite0, layer="relu2", cite="tan2019efficientnet", version=1
 )
+BUILDERS = {"efficientnet_lite0": of_images(efficientnet_lite0)}

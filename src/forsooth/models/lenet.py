@@ -4,7 +4,8 @@ from collections import OrderedDict
 
 from torch import nn
 
-from forsooth.models import demands
+from forsooth.models import checks
+from forsooth.models.builders import of_images, of_tables
 from forsooth.records import Architecture
 
 
@@ -17,8 +18,8 @@ def lenet(*, size: int = 32, variant: str = "paper", channels_in: int = 3, class
     Departure: ReLU for the scaled tanh, max-pool for trained subsampling, all 16 filters read all 6 maps, and a linear
     head for radial basis functions.
     """
-    demands.check("lenet", size=size, least=16, variant=variant, channels_in=channels_in, classes=classes)
-    side = ((size - 4) // 2 - 4) // 2
+    checks.check("lenet", size=size, least=16, variant=variant, channels_in=channels_in, classes=classes)
+    side = ((size - 4) // 2 - 4) // 2  # after two convolutions without padding, each followed by a pool
     layers: OrderedDict[str, nn.Module] = OrderedDict(
         conv1=nn.Conv2d(channels_in, 6, 5),
         relu1=nn.ReLU(),
@@ -41,23 +42,24 @@ def mlp5(*, features: int = 10, classes: int = 2, width: int = 100) -> nn.Module
 
     [anonymous2023evaluation] names the net MLP-5 and explains tables of ten variables. It gives no widths: 100 is ours.
     """
-    demands.positive({"features": features, "classes": classes, "width": width})
+    checks.positive({"features": features, "classes": classes, "width": width})
     layers: OrderedDict[str, nn.Module] = OrderedDict()
-    wide = features
+    width_in = features
     for i in range(1, 5):
-        layers[f"linear{i}"] = nn.Linear(wide, width)
+        layers[f"linear{i}"] = nn.Linear(width_in, width)
         layers[f"relu{i}"] = nn.ReLU()
-        wide = width
-    layers["head"] = nn.Linear(wide, classes)
+        width_in = width
+    layers["head"] = nn.Linear(width_in, classes)
     return nn.Sequential(layers)
 
 
 def linear(*, features: int = 2, classes: int = 2) -> nn.Module:
     """One matrix: x (n, features) to logits (n, classes), without bias."""
-    demands.positive({"features": features, "classes": classes})
+    checks.positive({"features": features, "classes": classes})
     return nn.Sequential(OrderedDict(head=nn.Linear(features, classes, bias=False)))
 
 
 LENET = Architecture("lenet", lenet, layer="relu2", cite="lecun1998gradient", version=1)
 MLP5 = Architecture("mlp5", mlp5, layer=None, cite="anonymous2023evaluation", version=1)
 LINEAR = Architecture("linear", linear, layer=None, cite="haufe2014interpretation", version=1)
+BUILDERS = {"lenet": of_images(lenet), "mlp5": of_tables(mlp5), "linear": of_tables(linear)}

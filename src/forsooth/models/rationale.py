@@ -4,7 +4,7 @@ REINFORCE after [lei2016rationalizing], continuous relaxation by the HardKuma di
 [bastings2019interpretable], both as [zhou2022feature, section 7] uses them.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -12,12 +12,24 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from forsooth.models.recurrent import Cell, Embedding, Encoder, compact, lengths_of, present
+from forsooth.models.recurrent import (
+    Cell,
+    Embedding,
+    Encoder,
+    compact,
+    embedding_of,
+    full_lengths,
+    lengths_of,
+    longest_of,
+    present,
+)
 from forsooth.records import Architecture, UsageError
 
 Kind = Literal["reinforce", "relaxed"]
-LOW, HIGH = -0.1, 1.1  # support of the stretched Kumaraswamy distribution
-SHAPE_LEAST, SHAPE_MOST = 1e-6, 100.0
+LOW = -0.1  # support of the stretched Kumaraswamy distribution
+HIGH = 1.1
+SHAPE_LEAST = 1e-6
+SHAPE_MOST = 100.0
 NEAR = 1e-6  # uniform draws keep this distance from 0 and 1, where the inverse has no slope
 
 
@@ -49,14 +61,18 @@ class Gate(NamedTuple):
 
 def bernoulli(raw: Tensor, u: Tensor | None) -> Gate:
     """z in {0, 1} from raw (..., 1): 1 where u (...) < p; without u, where p >= 0.5."""
-    logit, z = raw[..., 0], bernoulli_z(raw, u)
-    return Gate(z, F.logsigmoid(logit) * z + F.logsigmoid(-logit) * (1 - z), torch.sigmoid(logit))
+    logit = raw[..., 0]
+    z = bernoulli_z(raw, u)
+    log_prob = F.logsigmoid(logit) * z + F.logsigmoid(-logit) * (1 - z)
+    return Gate(z, log_prob, torch.sigmoid(logit))
 
 
 def bernoulli_z(raw: Tensor, u: Tensor | None) -> Tensor:
     """The z of `bernoulli` alone."""
     p = torch.sigmoid(raw[..., 0].detach())
-    return (p >= 0.5 if u is None else u < p).to(p.dtype)
+    if u is None:
+        return (p >= 0.5).to(p.dtype)
+    return (u < p).to(p.dtype)
 
 
 def hard_kuma(raw: Tensor, u: Tensor | None) -> Gate:
@@ -73,12 +89,17 @@ def hard_kuma_z(raw: Tensor, u: Tensor | None) -> Tensor:
     """The z of `hard_kuma` alone."""
     a, b = shapes(raw)
     if u is not None:
-        return (LOW + (HIGH - LOW) * kuma_inverse(u.clamp(NEAR, 1 - NEAR), a, b)).clamp(0, 1)
-    zero, one = kuma_below(-LOW / (HIGH - LOW), a, b), 1 - kuma_below((1 - LOW) / (HIGH - LOW), a, b)
-    mean = (LOW + (HIGH - LOW) * kuma_mean(a, b)).clamp(0, 1)
-    certain = (one >= zero).to(a.dtype)
+        return stretched(kuma_inverse(u.clamp(NEAR, 1 - NEAR), a, b))
+    zero = kuma_below(-LOW / (HIGH - LOW), a, b)
+    one = 1 - kuma_below((1 - LOW) / (HIGH - LOW), a, b)
     between = 1 - zero - one
-    return torch.where((between > zero) & (between > one), mean, certain)
+    certain = (one >= zero).to(a.dtype)
+    return torch.where((between > zero) & (between > one), stretched(kuma_mean(a, b)), certain)
+
+
+def stretched(k: Tensor) -> Tensor:
+    """Values k in (0, 1), stretched to (-0.1, 1.1) and cut to [0, 1]."""
+    return (LOW + (HIGH - LOW) * k).clamp(0, 1)
 
 
 def shapes(raw: Tensor) -> tuple[Tensor, ...]:
@@ -98,10 +119,11 @@ def kuma_inverse(u: Tensor, a: Tensor, b: Tensor) -> Tensor:
 
 def kuma_mean(a: Tensor, b: Tensor) -> Tensor:
     """E K = b B(1 + 1 / a, b)."""
-    return torch.exp(b.log() + torch.lgamma(1 + 1 / a) + torch.lgamma(b) - torch.lgamma(1 + 1 / a + b))
+    log_mean = b.log() + torch.lgamma(1 + 1 / a) + torch.lgamma(b) - torch.lgamma(1 + 1 / a + b)
+    return torch.exp(log_mean)
 
 
-class Kept(NamedTuple):
+class GateKind(NamedTuple):
     """How many numbers a word's gate reads, the gate, and its z alone."""
 
     numbers: int
@@ -109,7 +131,7 @@ class Kept(NamedTuple):
     z: Callable[[Tensor, Tensor | None], Tensor]
 
 
-GATES = {"reinforce": Kept(1, bernoulli, bernoulli_z), "relaxed": Kept(2, hard_kuma, hard_kuma_z)}
+GATES = {"reinforce": GateKind(1, bernoulli, bernoulli_z), "relaxed": GateKind(2, hard_kuma, hard_kuma_z)}
 
 
 class Selector(nn.Module):
@@ -122,7 +144,9 @@ class Selector(nn.Module):
         self.numbers, self.gate, self.z = GATES[kind]
         self.encoder = Encoder(dims, size.hidden, cell=size.cell)
         self.layer = nn.Linear(self.encoder.size + size.state, self.numbers)
-        self.memory = nn.LSTMCell(self.encoder.size + 1, size.state) if size.state else None
+        self.memory: nn.LSTMCell | None = None
+        if size.state:
+            self.memory = nn.LSTMCell(self.encoder.size + 1, size.state)
 
     def forward(self, embedded: Tensor, lengths: Tensor, u: Tensor | None) -> Gate:
         """Gates (k * n, length) for uniform draws u (k * n, length), k for each row; without u (n, length)."""
@@ -131,22 +155,31 @@ class Selector(nn.Module):
             states = states.repeat(len(u) // len(states), 1, 1)
         if self.memory is None:
             return self.gate(self.layer(states), u)
-        return self._in_turn(states, u)
-
-    def _in_turn(self, states: Tensor, u: Tensor | None) -> Gate:
-        """The choices of a word after those of the words before it. In turn is done only what must be."""
-        assert self.memory is not None
         if not states.shape[1]:
             return self.gate(states.new_zeros(len(states), 0, self.numbers), u)
-        of_state, of_memory = self.layer.weight.split([self.encoder.size, self.memory.hidden_size], dim=1)
-        known = F.linear(states, of_state, self.layer.bias).unbind(1)
-        draws = [None] * len(known) if u is None else u.unbind(1)
-        h = c = states.new_zeros(len(states), self.memory.hidden_size)
+        return self.gate(self._in_turn(self.memory, states, u), u)
+
+    def _in_turn(self, memory: nn.LSTMCell, states: Tensor, u: Tensor | None) -> Tensor:
+        """What the gates read, (k * n, length, numbers), word by word: a choice depends on those before it.
+
+        What the states (k * n, length, size) say of a choice does not, and is worked out for all words at once.
+        """
+        of_state, of_memory = self.layer.weight.split([self.encoder.size, memory.hidden_size], dim=1)
+        by_state = F.linear(states, of_state, self.layer.bias).unbind(1)
+        h = c = states.new_zeros(len(states), memory.hidden_size)
         raws: list[Tensor] = []
-        for state, own, draw in zip(states.unbind(1), known, draws, strict=True):
-            raws.append(torch.addmm(own, h, of_memory.T))
-            h, c = self.memory(torch.cat([state, self.z(raws[-1], draw)[:, None]], dim=1), (h, c))
-        return self.gate(torch.stack(raws, dim=1), u)
+        for state, own, draw in zip(states.unbind(1), by_state, _by_word(u, len(by_state)), strict=True):
+            raw = torch.addmm(own, h, of_memory.T)
+            h, c = memory(torch.cat([state, self.z(raw, draw)[:, None]], dim=1), (h, c))
+            raws.append(raw)
+        return torch.stack(raws, dim=1)
+
+
+def _by_word(u: Tensor | None, length: int) -> Sequence[Tensor | None]:
+    """The draws (n,) of each word from u (n, length); without u there are none."""
+    if u is None:
+        return [None] * length
+    return u.unbind(1)
 
 
 class Rationale(nn.Module):
@@ -180,24 +213,33 @@ class Rationale(nn.Module):
         u  (k * n, at least longest) uniform draws, k for each row; None: as at test time, and k = 1
         """
         lengths = lengths_of(tokens)
-        most = int(lengths.max()) if len(tokens) else 0
-        return self.from_embedded(self.embedding(tokens[:, :most]), lengths, u=None if u is None else u[:, :most])
+        longest = longest_of(lengths)
+        if u is not None:
+            u = u[:, :longest]
+        return self.from_embedded(self.embedding(tokens[:, :longest]), lengths, u=u)
 
     def from_embedded(
         self, embedded: Tensor, lengths: Tensor | None = None, *, u: Tensor | None = None
     ) -> tuple[Tensor, Gate]:
         """The same from vectors (n, length, dims) of the words; lengths (n,), None: no padding."""
         if lengths is None:
-            lengths = torch.full((len(embedded),), embedded.shape[1], device=embedded.device)
+            lengths = full_lengths(embedded)
         embedded = self.dropout(embedded)
         words = present(lengths, embedded.shape[1])
-        drawn = self.selector(embedded, lengths, u)
-        times = len(drawn.z) // max(len(embedded), 1)
-        if times > 1:
-            embedded, words = embedded.repeat(times, 1, 1), words.repeat(times, 1)
-        gate = Gate(*(torch.where(words, part, torch.zeros_like(part)) for part in drawn))
+        raw_gate = self.selector(embedded, lengths, u)
+        samples = len(raw_gate.z) // max(len(embedded), 1)
+        if samples > 1:
+            embedded = embedded.repeat(samples, 1, 1)
+            words = words.repeat(samples, 1)
+        gate = _without_padding(raw_gate, words)
         chosen, counts = compact(embedded * gate.z[..., None], gate.z > 0)
-        return self.head(self.dropout(self.encoder(chosen, counts).final)), gate
+        summary = self.encoder(chosen, counts).final
+        return self.head(self.dropout(summary)), gate
+
+
+def _without_padding(gate: Gate, words: Tensor) -> Gate:
+    """The gate (n, length) with 0 where there is no word (n, length)."""
+    return Gate(*(torch.where(words, part, torch.zeros_like(part)) for part in gate))
 
 
 def rationale(
@@ -207,12 +249,12 @@ def rationale(
 
     variant  "paper": recurrent convolutions of 200 each way, a state of 30. Ours: "fused", LSTMs of the same width and
              no state, for which accelerators have one kernel instead of one a word; "small", LSTMs of 16 each way
-    vectors  (words, dims) given and frozen, as in the paper; None: learned, of the size of the variant
+    vectors  (words, dims), frozen, as in the paper; None: learned, of the size of the variant
     """
     if variant not in SIZES:
         raise UsageError(f"`variant` must be one of {', '.join(SIZES)}, got {variant!r}")
     size = SIZES[variant]
-    embedding = Embedding(words=words, dims=size.dims if vectors is None else vectors.shape[1], vectors=vectors)
+    embedding = embedding_of(words, vectors, dims=size.dims)
     return Rationale(embedding, kind, size, classes=classes)
 
 

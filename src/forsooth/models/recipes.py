@@ -87,11 +87,13 @@ RIGID_RECIPES = RECIPES | {("paper", 8): PAPER_8_RIGID}  # the one setting that 
 
 def recipe(preset: str, *, size: int, scenario: str) -> Recipe:
     """The recipe of a preset (paper, released or quick) for a scenario at a size (8 or 64)."""
-    known = RIGID_RECIPES if scenario.upper() == "RIGID" else RECIPES
-    if (preset, size) not in known:
-        pairs = ", ".join(f"{name} {pixels}" for name, pixels in known)
+    recipes = RECIPES
+    if scenario.upper() == "RIGID":
+        recipes = RIGID_RECIPES
+    if (preset, size) not in recipes:
+        pairs = ", ".join(f"{name} {pixels}" for name, pixels in recipes)
         raise UsageError(f"`preset` and `size` must be one of {pairs}; got {preset} {size}")
-    return known[preset, size]
+    return recipes[preset, size]
 
 
 def check(recipe: Recipe) -> None:
@@ -100,9 +102,7 @@ def check(recipe: Recipe) -> None:
         raise UsageError(f"`learning_rate` must be above 0, got {recipe.learning_rate}")
     if recipe.weight_decay < 0:
         raise UsageError(f"`weight_decay` must be at least 0, got {recipe.weight_decay}")
-    for name, least in (("batch", 1), ("epochs", 1), ("restarts", 0)):
-        if getattr(recipe, name) < least:
-            raise UsageError(f"`{name}` must be at least {least}, got {getattr(recipe, name)}")
+    check_counts(recipe)
     if recipe.patience is not None and recipe.patience < 1:
         raise UsageError(f"`patience` must be at least 1 or None, got {recipe.patience}")
     for name in ("gate", "stop_at", "checkpoints"):
@@ -113,3 +113,11 @@ def check(recipe: Recipe) -> None:
         raise UsageError(f"`augment` must be one of {', '.join(KINDS)}, got {recipe.augment!r}")
     if recipe.init != "he_normal":
         raise UsageError(f"`init` must be 'he_normal', got {recipe.init!r}")
+
+
+def check_counts(recipe: object) -> None:
+    """UsageError where the batch, the epochs or the restarts of a recipe, of images or of text, are too few."""
+    for name, least in (("batch", 1), ("epochs", 1), ("restarts", 0)):
+        count = getattr(recipe, name)
+        if count < least:
+            raise UsageError(f"`{name}` must be at least {least}, got {count}")

@@ -24,13 +24,14 @@ class Encoded(NamedTuple):
 
 
 class Embedding(nn.Module):
-    """Vectors of words: learned, or the given ones, which stay as they are."""
+    """Vectors of words: learned, or those that come from outside, which stay as they are."""
 
     def __init__(self, *, words: int, dims: int, vectors: Tensor | None = None) -> None:
         super().__init__()
         if vectors is not None and tuple(vectors.shape) != (words, dims):
             raise UsageError(f"`vectors` must have shape {(words, dims)}, got {tuple(vectors.shape)}")
-        self.words, self.dims = words, dims
+        self.words = words
+        self.dims = dims
         self.weight: Tensor
         if vectors is None:
             self.weight = nn.Parameter(torch.zeros(words, dims))
@@ -42,9 +43,16 @@ class Embedding(nn.Module):
         if tokens.is_floating_point() or tokens.ndim != 2:
             raise UsageError(f"`tokens` must be whole numbers (n, length), got {tokens.dtype} {tuple(tokens.shape)}")
         if tokens.numel() and not (tokens.min() >= 0 and tokens.max() < self.words):
-            least, most = int(tokens.min()), int(tokens.max())
-            raise UsageError(f"`tokens` must lie in 0 .. {self.words - 1}, got {least} .. {most}")
+            span = f"{int(tokens.min())} .. {int(tokens.max())}"
+            raise UsageError(f"`tokens` must lie in 0 .. {self.words - 1}, got {span}")
         return nn.functional.embedding(tokens, self.weight) * (tokens != 0)[..., None]
+
+
+def embedding_of(words: int, vectors: Tensor | None, *, dims: int) -> Embedding:
+    """The embedding of a vocabulary: the vectors (words, any dims) that come, else learned ones of `dims`."""
+    if vectors is None:
+        return Embedding(words=words, dims=dims)
+    return Embedding(words=words, dims=vectors.shape[1], vectors=vectors)
 
 
 class OnVectors(nn.Module):
@@ -107,24 +115,42 @@ class Encoder(nn.Module):
         if cell not in CELLS:
             raise UsageError(f"`cell` must be one of {', '.join(CELLS)}, got {cell!r}")
         self.size = 2 * hidden
-        make, self.read = CELLS[cell]
-        self.ahead, self.back = make(dims, hidden), make(dims, hidden)
+        make_cell, self.read = CELLS[cell]
+        self.ahead = make_cell(dims, hidden)
+        self.back = make_cell(dims, hidden)
 
     def forward(self, x: Tensor, lengths: Tensor) -> Encoded:
         """x (n, length, dims) and lengths (n,) to the states, and those after the last word read."""
         if not x.shape[1]:
             return Encoded(x.new_zeros(len(x), 0, self.size), x.new_zeros(len(x), self.size))
         ahead, back = self.read((self.ahead, self.back), (x, mirrored(x, lengths)))
-        last = (lengths - 1).clamp(min=0)[:, None, None].expand(-1, 1, ahead.shape[2])
-        final = torch.cat([ahead.gather(1, last)[:, 0], back.gather(1, last)[:, 0]], dim=1)
+        final = torch.cat([_last(ahead, lengths), _last(back, lengths)], dim=1)
         states = torch.cat([ahead, mirrored(back, lengths)], dim=2)
         return Encoded(states, final * (lengths > 0)[:, None])
 
 
+def _last(states: Tensor, lengths: Tensor) -> Tensor:
+    """(n, hidden): of states (n, length, hidden) those at the end of each row; the first where a row is empty."""
+    place = (lengths - 1).clamp(min=0)[:, None, None].expand(-1, 1, states.shape[2])
+    return states.gather(1, place)[:, 0]
+
+
 def lengths_of(tokens: Tensor) -> Tensor:
     """(n,) int64: tokens of each row of (n, length), up to the last that is not 0."""
+    if not tokens.shape[1]:
+        return tokens.new_zeros(len(tokens))
     places = torch.arange(1, tokens.shape[1] + 1, device=tokens.device)
-    return (places * (tokens != 0)).amax(1) if tokens.shape[1] else tokens.new_zeros(len(tokens))
+    return (places * (tokens != 0)).amax(1)
+
+
+def full_lengths(embedded: Tensor) -> Tensor:
+    """(n,) int64: the lengths of (n, length, dims) without padding."""
+    return torch.full((len(embedded),), embedded.shape[1], device=embedded.device)
+
+
+def longest_of(lengths: Tensor) -> int:
+    """The largest of (n,), 0 where there is none."""
+    return max(lengths.tolist(), default=0)
 
 
 def present(lengths: Tensor, width: int) -> Tensor:
@@ -145,7 +171,7 @@ def compact(x: Tensor, chosen: Tensor) -> tuple[Tensor, Tensor]:
     chosen  (n, length) bool
     """
     counts = chosen.sum(1)
-    order = (~chosen).long().argsort(dim=1, stable=True)[:, : int(counts.max()) if len(counts) else 0]
+    order = (~chosen).long().argsort(dim=1, stable=True)[:, : longest_of(counts)]
     moved = x.gather(1, order[..., None].expand(-1, -1, x.shape[2]))
     return moved * present(counts, order.shape[1])[..., None], counts
 
@@ -155,18 +181,27 @@ def initialise(module: nn.Module, generator: torch.Generator) -> nn.Module:
 
     Vectors become 0, embeddings are drawn from U(-0.1, 0.1).
     """
-    gates = {
-        id(p): 4 for layer in module.modules() if isinstance(layer, nn.LSTM | nn.LSTMCell) for p in layer.parameters()
-    }
     embeddings = {id(layer.weight) for layer in module.modules() if isinstance(layer, Embedding)}
+    gates = _gates(module)
     with torch.no_grad():
         for parameter in module.parameters():
             if id(parameter) in embeddings:
                 bound = 0.1
-            elif parameter.ndim > 1:
-                bound = math.sqrt(6 / (parameter.shape[0] / gates.get(id(parameter), 1) + parameter.shape[1]))
             else:
-                bound = 0.0
-            drawn = torch.rand(parameter.shape, generator=generator, dtype=torch.float64)
-            parameter.copy_((2 * drawn - 1) * bound)
+                bound = _glorot(parameter, gates=gates.get(id(parameter), 1))
+            draws = torch.rand(parameter.shape, generator=generator, dtype=torch.float64)
+            parameter.copy_((2 * draws - 1) * bound)
     return module
+
+
+def _gates(module: nn.Module) -> dict[int, int]:
+    """id -> 4 for each parameter of an LSTM, whose rows are those of four gates."""
+    memories = [layer for layer in module.modules() if isinstance(layer, nn.LSTM | nn.LSTMCell)]
+    return {id(parameter): 4 for layer in memories for parameter in layer.parameters()}
+
+
+def _glorot(parameter: Tensor, *, gates: int) -> float:
+    """The bound of the uniform distribution for a matrix of so many gates, one below the other; 0 for a vector."""
+    if parameter.ndim < 2:
+        return 0.0
+    return math.sqrt(6 / (parameter.shape[0] / gates + parameter.shape[1]))

@@ -8,7 +8,8 @@ from functools import partial
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from forsooth.models import demands
+from forsooth.models import checks
+from forsooth.models.builders import of_fixed_images, of_images
 from forsooth.records import Architecture, UsageError
 
 
@@ -26,15 +27,20 @@ class BasicBlock(nn.Module):
         self.conv2 = nn.Conv2d(channels, channels, 3, padding=1, bias=False)
         self.bn2 = nn.BatchNorm2d(channels)
         self.relu2 = nn.ReLU()
-        self.stride, self.extra = stride, channels - channels_in
+        self.stride = stride
+        self.extra = channels - channels_in
 
     def forward(self, x: Tensor) -> Tensor:
-        around = x
-        if self.stride != 1 or self.extra:
-            low = self.extra // 2
-            around = F.pad(x[:, :, :: self.stride, :: self.stride], (0, 0, 0, 0, low, self.extra - low))
+        shortcut = self.shortcut(x)
         inner = self.relu1(self.bn1(self.conv1(x)))
-        return self.relu2(self.bn2(self.conv2(inner)) + around)
+        return self.relu2(self.bn2(self.conv2(inner)) + shortcut)
+
+    def shortcut(self, x: Tensor) -> Tensor:
+        """x (n, c, h, w) in the shape that the block gives."""
+        if self.stride == 1 and not self.extra:
+            return x
+        low = self.extra // 2
+        return F.pad(x[:, :, :: self.stride, :: self.stride], (0, 0, 0, 0, low, self.extra - low))
 
 
 class ResNet(nn.Module):
@@ -53,9 +59,8 @@ class ResNet(nn.Module):
         before = width
         for i, count in enumerate(blocks):
             channels = width * 2**i
-            stage = [BasicBlock(before, channels, stride=1 if i == 0 else 2)]
-            stage += [BasicBlock(channels, channels, stride=1) for _ in range(count - 1)]
-            self.add_module(f"layer{i + 1}", nn.Sequential(*stage))
+            stage_stride = min(i + 1, 2)  # all stages but the first halve the sides
+            self.add_module(f"layer{i + 1}", _stage(before, channels, count, stride=stage_stride))
             before = channels
         self.linear = nn.Linear(before, classes)
 
@@ -66,6 +71,14 @@ class ResNet(nn.Module):
         return self.linear(x.mean((2, 3)))
 
 
+def _stage(channels_in: int, channels: int, count: int, *, stride: int) -> nn.Module:
+    """`count` blocks, the first of this stride."""
+    blocks = [BasicBlock(channels_in, channels, stride=stride)]
+    while len(blocks) < count:
+        blocks.append(BasicBlock(channels, channels, stride=1))
+    return nn.Sequential(*blocks)
+
+
 def small_resnet(*, channels_in: int, classes: int, width: int, blocks: tuple[int, ...], stride: int = 1) -> ResNet:
     """A residual network of any size; `blocks` says how many blocks each stage has, `stride` is the first layer's.
 
@@ -74,7 +87,7 @@ def small_resnet(*, channels_in: int, classes: int, width: int, blocks: tuple[in
     """
     if not blocks or min(blocks) < 1:
         raise UsageError(f"`blocks` must name at least one block for every stage, got {blocks!r}")
-    demands.positive({"channels_in": channels_in, "classes": classes, "width": width, "stride": stride})
+    checks.positive({"channels_in": channels_in, "classes": classes, "width": width, "stride": stride})
     return ResNet(channels_in=channels_in, classes=classes, width=width, blocks=tuple(blocks), stride=stride)
 
 
@@ -89,7 +102,8 @@ def cifar_resnet(*, size: int = 32, variant: str = "paper", depth: int) -> ResNe
         raise UsageError(f"`size` must be 32 for the CIFAR residual networks, got {size!r}")
     if variant != "paper":
         raise UsageError(f"`variant` must be 'paper' for the CIFAR residual networks, got {variant!r}")
-    return small_resnet(channels_in=3, classes=10, width=16, blocks=((depth - 2) // 6,) * 3)
+    blocks_a_stage = (depth - 2) // 6
+    return small_resnet(channels_in=3, classes=10, width=16, blocks=(blocks_a_stage,) * 3)
 
 
 def residual_small(*, size: int = 64, variant: str = "paper", channels_in: int = 3, classes: int = 2) -> ResNet:
@@ -98,7 +112,7 @@ def residual_small(*, size: int = 64, variant: str = "paper", channels_in: int =
     Ours, after [he2016deep], made to be trained on two cores. The first convolution has stride 2, which makes a step
     four times cheaper on images of 64×64.
     """
-    demands.check("residual_small", size=size, least=16, variant=variant, channels_in=channels_in, classes=classes)
+    checks.check("residual_small", size=size, least=16, variant=variant, channels_in=channels_in, classes=classes)
     return small_resnet(channels_in=channels_in, classes=classes, width=16, blocks=(1, 1, 1), stride=2)
 
 
@@ -107,3 +121,6 @@ RESNET32 = Architecture("resnet32", partial(cifar_resnet, depth=32), layer="laye
 RESNET44 = Architecture("resnet44", partial(cifar_resnet, depth=44), layer="layer3", cite="he2016deep", version=1)
 RESNET56 = Architecture("resnet56", partial(cifar_resnet, depth=56), layer="layer3", cite="he2016deep", version=1)
 RESIDUAL_SMALL = Architecture("residual_small", residual_small, layer="layer3", cite="he2016deep", version=1)
+_of_cifar = partial(of_fixed_images, channels=3, classes=10, variant="paper")
+BUILDERS = {record.name: _of_cifar(record.function) for record in (RESNET20, RESNET32, RESNET44, RESNET56)}
+BUILDERS["residual_small"] = of_images(residual_small)

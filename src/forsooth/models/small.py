@@ -4,17 +4,27 @@ Every network takes x (n, 1, size, size) and gives logits (n, 2); softmax belong
 """
 
 from collections import OrderedDict
+from functools import partial
 from typing import Literal
 
 from torch import nn
 
+from forsooth.models.builders import of_fixed_images
 from forsooth.records import Architecture, UsageError
 
 Variant = Literal["paper", "released"]
+Layers = OrderedDict[str, nn.Module]
 
 HIDDEN = {8: (32, 16, 8), 64: (256, 256, 64)}  # widths of the perceptron
 FILTERS = {8: (4, 4, 4, 4), 64: (4, 8, 16, 32)}
 KERNEL = {8: 2, 64: 4}
+# Strides of the pools after the four convolutions; None: no pool there. See `cnn` on the last one at 8×8.
+POOL_STRIDES: dict[tuple[int, str], tuple[int | None, ...]] = {
+    (8, "paper"): (2, 2, 2, None),
+    (8, "released"): (2, 2, 2, 2),
+    (64, "paper"): (1, 1, 1, 1),
+    (64, "released"): (2, 2, 2, 2),
+}
 # Side of the last map. 8×8: the pools leave one pixel. 64×64: pool stride 1 (paper) or 2 (released).
 LAST_SIDE = {(8, "paper"): 1, (8, "released"): 1, (64, "paper"): 60, (64, "released"): 3}
 
@@ -22,7 +32,8 @@ LAST_SIDE = {(8, "paper"): 1, (8, "released"): 1, (64, "paper"): 60, (64, "relea
 def llr(*, size: int, variant: Variant = "paper") -> nn.Module:
     """Linear logistic regression: pixels to two logits, without bias; both variants are the same net."""
     _check(size, variant)
-    return nn.Sequential(OrderedDict(flatten=nn.Flatten(), head=nn.Linear(size * size, 2, bias=False)))
+    head = nn.Linear(size * size, 2, bias=False)
+    return nn.Sequential(OrderedDict(flatten=nn.Flatten(), head=head))
 
 
 def mlp(*, size: int, variant: Variant = "paper") -> nn.Module:
@@ -33,16 +44,16 @@ def mlp(*, size: int, variant: Variant = "paper") -> nn.Module:
     "without regularization": the `paper` variant has biases and no dropout. At 8×8 both are the same net.
     """
     _check(size, variant)
-    bare = variant == "released" and size == 64
-    layers: OrderedDict[str, nn.Module] = OrderedDict(flatten=nn.Flatten())
-    wide = size * size
+    as_released = variant == "released" and size == 64
+    layers: Layers = OrderedDict(flatten=nn.Flatten())
+    width_in = size * size
     for i, width in enumerate(HIDDEN[size], start=1):
-        layers[f"linear{i}"] = nn.Linear(wide, width, bias=not bare)
+        layers[f"linear{i}"] = nn.Linear(width_in, width, bias=not as_released)
         layers[f"relu{i}"] = nn.ReLU()
-        if bare:
+        if as_released:
             layers[f"dropout{i}"] = nn.Dropout(0.3)
-        wide = width
-    layers["head"] = nn.Linear(wide, 2, bias=not bare)
+        width_in = width
+    layers["head"] = nn.Linear(width_in, 2, bias=not as_released)
     return nn.Sequential(layers)
 
 
@@ -56,20 +67,33 @@ def cnn(*, size: int, variant: Variant = "paper") -> nn.Module:
     Under 'same' pooling it would be the identity, so it is left out.
     """
     _check(size, variant)
-    layers: OrderedDict[str, nn.Module] = OrderedDict()
-    channels, kernel, same = 1, KERNEL[size], variant == "paper"
-    before, after = (kernel - 1) // 2, kernel // 2  # even kernels pad one more at the end, as torch and Keras do
-    for i, filters in enumerate(FILTERS[size], start=1):
-        if same:  # not padding="same": torch warns there for even kernels
-            layers[f"pad{i}"] = nn.ZeroPad2d((before, after, before, after))
-        layers[f"conv{i}"] = nn.Conv2d(channels, filters, kernel, padding=0 if same else 1)
+    layers: Layers = OrderedDict()
+    channels_in = 1
+    blocks = zip(FILTERS[size], POOL_STRIDES[size, variant], strict=True)
+    for i, (filters, pool_stride) in enumerate(blocks, start=1):
+        layers |= _convolution(i, channels_in, filters, kernel=KERNEL[size], same=variant == "paper")
         layers[f"relu{i}"] = nn.ReLU()
-        if not (same and size == 8 and i == 4):
-            layers[f"pool{i}"] = nn.MaxPool2d(2, stride=1 if same and size == 64 else 2)
-        channels = filters
+        if pool_stride is not None:
+            layers[f"pool{i}"] = nn.MaxPool2d(2, stride=pool_stride)
+        channels_in = filters
     layers["flatten"] = nn.Flatten()
-    layers["head"] = nn.Linear(channels * LAST_SIDE[size, variant] ** 2, 2, bias=same or size == 8)
+    has_bias = variant == "paper" or size == 8
+    layers["head"] = nn.Linear(channels_in * LAST_SIDE[size, variant] ** 2, 2, bias=has_bias)
     return nn.Sequential(layers)
+
+
+def _convolution(i: int, channels_in: int, filters: int, *, kernel: int, same: bool) -> Layers:
+    """Convolution number i, whose map keeps its side if `same`, else it is padded by one pixel."""
+    layers: Layers = OrderedDict()
+    if not same:
+        layers[f"conv{i}"] = nn.Conv2d(channels_in, filters, kernel, padding=1)
+        return layers
+    before = (kernel - 1) // 2
+    after = kernel // 2  # even kernels pad one more at the end, as torch and Keras do
+    # not padding="same": torch warns there for even kernels
+    layers[f"pad{i}"] = nn.ZeroPad2d((before, after, before, after))
+    layers[f"conv{i}"] = nn.Conv2d(channels_in, filters, kernel)
+    return layers
 
 
 def _check(size: int, variant: str) -> None:
@@ -82,3 +106,5 @@ def _check(size: int, variant: str) -> None:
 LLR = Architecture(name="llr", function=llr, layer=None, cite="clark2024xaitris", version=1)
 MLP = Architecture(name="mlp", function=mlp, layer=None, cite="clark2024xaitris", version=1)
 CNN = Architecture(name="cnn", function=cnn, layer="conv4", cite="clark2024xaitris", version=2)
+_of_two_classes = partial(of_fixed_images, channels=1, classes=2, variant="released")
+BUILDERS = {"llr": _of_two_classes(llr), "mlp": _of_two_classes(mlp), "cnn": _of_two_classes(cnn)}

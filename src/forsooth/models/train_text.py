@@ -1,6 +1,6 @@
 """Training of models of text: attention by cross-entropy, rationale models towards a target rate of selection."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import isfinite
 from typing import Literal, NamedTuple
@@ -9,10 +9,13 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from forsooth import chunks, seeds
-from forsooth.models.rationale import Gate, Rationale
+from forsooth import seeds
+from forsooth.models.judge_text import judge
+from forsooth.models.rationale import Rationale
+from forsooth.models.recipes import check_counts
 from forsooth.models.recurrent import initialise, lengths_of
-from forsooth.models.train import SPLITS, check_splits, own_randomness
+from forsooth.models.samples import Samples, check_splits, moved
+from forsooth.models.train import own_randomness
 from forsooth.records import Dataset, UsageError
 
 Regulariser = Literal["paper", "released"]
@@ -20,7 +23,7 @@ Regulariser = Literal["paper", "released"]
 
 @dataclass(frozen=True)
 class Aim:
-    """What a rationale model is asked for beside accuracy.
+    """What a rationale model must reach beside accuracy.
 
     rate         share of words to select, %Sel
     tolerance    how near the rate on `val` must be for training to stop
@@ -85,7 +88,7 @@ class TrainedText:
 
     history   of each epoch of the training that was kept
     reached   whether that training met its aims and stopped by itself
-    restarts  how often it was begun anew
+    restarts  how often it was restarted
     attempts  test accuracy of every training, in order
     """
 
@@ -99,6 +102,16 @@ class TrainedText:
     attempts: tuple[float, ...]
 
 
+class Attempt(NamedTuple):
+    """One training: its epochs, whether it met its aims and stopped by itself, and how good it is on `test`."""
+
+    module: nn.Module
+    history: list[Epoch]
+    reached: bool
+    test_accuracy: float
+    test_rate: float
+
+
 def fit_text(
     build: Callable[[], nn.Module],
     dataset: Dataset,
@@ -109,71 +122,92 @@ def fit_text(
 ) -> TrainedText:
     """Train `build()` on token ids x (n, length) int64 of the split `train`, watch `val`, judge on `test`.
 
-    A training that does not stop by itself is begun anew under its own named seed, at most `recipe.restarts` times;
-    if none does, the one of the highest accuracy on `val` is given. On one kind of machine the same seed gives the
+    A training that does not stop by itself is restarted under its own named seed, at most `recipe.restarts` times;
+    if none does, the one of the highest accuracy on `val` is returned. On one kind of machine the same seed gives the
     same numbers.
     """
     check(recipe)
-    x, y = _checked(dataset, torch.device(device))
-    splits = {name: dataset.splits[name].to(x.device) for name in SPLITS}
-    tried: list[tuple[nn.Module, list[Epoch], bool]] = []
-    judged: list[tuple[float, float]] = []
-    for attempt in range(recipe.restarts + 1):
-        own = seeds.derive(seed, "text", attempt)
-        with own_randomness(own, x.device):
-            tried.append(_train(build, x, y, splits, recipe, seed=own))
-            judged.append(judge(tried[-1][0], x[splits["test"]], y[splits["test"]]))
-        if tried[-1][2]:
+    data = _on_device(dataset, torch.device(device))
+    attempts: list[Attempt] = []
+    for number in range(recipe.restarts + 1):
+        attempts.append(_attempt(build, data, recipe, seed=seeds.derive(seed, "text", number)))
+        if attempts[-1].reached:
             break
-    best = max(range(len(tried)), key=lambda k: (tried[k][2], tried[k][1][-1].accuracy))
-    module, history, reached = tried[best]
-    accuracy, rate = judged[best]
-    passed = accuracy >= recipe.gate and isfinite(history[-1].loss)
-    attempts = tuple(accuracy for accuracy, _ in judged)
-    return TrainedText(module, tuple(history), accuracy, rate, reached, passed, len(tried) - 1, attempts)
+    return _best(attempts, recipe)
 
 
-def _train(
-    build: Callable[[], nn.Module],
-    x: Tensor,
-    y: Tensor,
-    splits: dict[str, Tensor],
-    recipe: TextRecipe,
-    *,
-    seed: int,
-) -> tuple[nn.Module, list[Epoch], bool]:
-    """One training: the module, its epochs, and whether it met its aims."""
-    module = initialise(build(), seeds.generator(seed, "init")).to(x.device)
-    shuffle = seeds.generator(seed, "shuffle")
-    draws = torch.Generator(x.device).manual_seed(seeds.derive(seed, "draws"))
-    parameters = [p for p in module.parameters() if p.requires_grad]
-    adam = torch.optim.Adam(parameters, lr=recipe.learning_rate, weight_decay=recipe.weight_decay)
-    train, val = splits["train"], splits["val"]
-    history: list[Epoch] = []
-    for _ in range(recipe.epochs):
-        module.train()
-        losses = []
-        for rows in train[torch.randperm(len(train), generator=shuffle).to(x.device)].split(recipe.batch):
-            tokens, aim = x[rows], recipe.aim
-            u = None if aim is None else uniform(tokens, aim.samples, draws)
-            loss = loss_of(module, tokens, y[rows], aim, u)
-            adam.zero_grad()
-            loss.backward()
-            nn.utils.clip_grad_norm_(parameters, recipe.clip)
-            adam.step()
-            losses.append(loss.detach())
-        module.eval()
-        accuracy, rate = judge(module, x[val], y[val])
-        history.append(Epoch(torch.stack(losses).mean().item(), accuracy, rate))
-        if not isfinite(history[-1].loss):
-            break
-        if accuracy >= recipe.stop_at and _on_target(rate, recipe.aim):
-            return module, history, True
-    return module, history, False
+def _best(attempts: Sequence[Attempt], recipe: TextRecipe) -> TrainedText:
+    """The first training that met its aims, else the one of the highest accuracy on `val`."""
+    best = max(attempts, key=lambda attempt: (attempt.reached, attempt.history[-1].accuracy))
+    return TrainedText(
+        best.module,
+        tuple(best.history),
+        best.test_accuracy,
+        best.test_rate,
+        best.reached,
+        passed=best.test_accuracy >= recipe.gate and isfinite(best.history[-1].loss),
+        restarts=len(attempts) - 1,
+        attempts=tuple(attempt.test_accuracy for attempt in attempts),
+    )
 
 
-def _on_target(rate: float, aim: Aim | None) -> bool:
-    return aim is None or abs(rate - aim.rate) <= aim.tolerance
+def _attempt(build: Callable[[], nn.Module], data: Samples, recipe: TextRecipe, *, seed: int) -> Attempt:
+    """One training under a seed of its own."""
+    with own_randomness(seed, data.x.device):
+        module = initialise(build(), seeds.generator(seed, "init")).to(data.x.device)
+        learner = Learner(module, data, recipe, seed=seed)
+        history: list[Epoch] = []
+        for _ in range(recipe.epochs):
+            history.append(learner.epoch())
+            reached = _meets(history[-1], recipe)
+            if reached or not isfinite(history[-1].loss):
+                break
+        accuracy, rate = judge(module, *data.rows("test"))
+        return Attempt(module, history, reached, accuracy, rate)
+
+
+class Learner:
+    """A model of text, its optimiser and its sources of randomness."""
+
+    def __init__(self, module: nn.Module, data: Samples, recipe: TextRecipe, *, seed: int) -> None:
+        self.module = module
+        self.data = data
+        self.recipe = recipe
+        self.shuffle = seeds.generator(seed, "shuffle")
+        self.draws = torch.Generator(data.x.device).manual_seed(seeds.derive(seed, "draws"))
+        self.parameters = [p for p in module.parameters() if p.requires_grad]
+        self.adam = torch.optim.Adam(self.parameters, lr=recipe.learning_rate, weight_decay=recipe.weight_decay)
+
+    def epoch(self) -> Epoch:
+        """All training rows once, in a new order; where the model then stands."""
+        self.module.train()
+        train = self.data.splits["train"]
+        order = torch.randperm(len(train), generator=self.shuffle).to(train.device)
+        losses = [self.step(rows) for rows in train[order].split(self.recipe.batch)]
+        self.module.eval()
+        accuracy, rate = judge(self.module, *self.data.rows("val"))
+        return Epoch(torch.stack(losses).mean().item(), accuracy, rate)
+
+    def step(self, rows: Tensor) -> Tensor:
+        """One step on the rows (k,): its loss, a scalar without gradient."""
+        tokens = self.data.x[rows]
+        aim = self.recipe.aim
+        u: Tensor | None = None
+        if aim is not None:
+            u = uniform(tokens, aim.samples, self.draws)
+        loss = loss_of(self.module, tokens, self.data.y[rows], aim, u)
+        self.adam.zero_grad()
+        loss.backward()
+        nn.utils.clip_grad_norm_(self.parameters, self.recipe.clip)
+        self.adam.step()
+        return loss.detach()
+
+
+def _meets(epoch: Epoch, recipe: TextRecipe) -> bool:
+    """Whether the model is good enough to stop after this epoch."""
+    if not isfinite(epoch.loss) or epoch.accuracy < recipe.stop_at:
+        return False
+    return recipe.aim is None or abs(epoch.rate - recipe.aim.rate) <= recipe.aim.tolerance
 
 
 def uniform(tokens: Tensor, samples: int, generator: torch.Generator) -> Tensor:
@@ -194,15 +228,21 @@ def loss_of(module: nn.Module, tokens: Tensor, y: Tensor, aim: Aim | None, u: Te
         return F.cross_entropy(module(tokens), y)
     if not isinstance(module, Rationale):
         raise UsageError(f"`aim` needs a rationale model, got {type(module).__name__}")
-    lengths = lengths_of(tokens)
     logits, gate = module.rationalise(tokens, u)
     errors = F.cross_entropy(logits, y.repeat(aim.samples), reduction="none")  # (samples * n,)
     if module.kind == "relaxed":
-        return errors.mean() + aim.strength * distances(gate.expected, lengths, aim, each=False).mean()
-    each = aim.regulariser == "released"
-    shared = 1 if each else len(tokens)  # the choices of all documents answer for the distance of the batch
-    cost = errors.detach() + aim.strength * shared * distances(gate.z, lengths, aim, each=each)
+        distance = distances(gate.expected, lengths_of(tokens), aim, each=False)
+        return errors.mean() + aim.strength * distance.mean()
+    cost = _cost(errors.detach(), gate.z, lengths_of(tokens), aim)
     return errors.mean() + (advantage(cost, aim.samples) * gate.log_prob.sum(1)).mean()
+
+
+def _cost(errors: Tensor, z: Tensor, lengths: Tensor, aim: Aim) -> Tensor:
+    """(samples * n,): what REINFORCE holds against the choices z (samples * n, length) of each document."""
+    if aim.regulariser == "released":
+        return errors + aim.strength * distances(z, lengths, aim, each=True)
+    # the choices of all n documents answer for the one distance of the batch
+    return errors + aim.strength * len(lengths) * distances(z, lengths, aim, each=False)
 
 
 def distances(z: Tensor, lengths: Tensor, aim: Aim, *, each: bool) -> Tensor:
@@ -214,10 +254,11 @@ def distances(z: Tensor, lengths: Tensor, aim: Aim, *, each: bool) -> Tensor:
     n = len(lengths)
     chosen = z.sum(1).view(aim.samples, n)
     rates = chosen / lengths.clamp(min=1)
-    if not each:
-        pooled = chosen.sum(1, keepdim=True) / lengths.sum().clamp(min=1)
-        rates = (pooled if aim.regulariser == "paper" else rates.mean(1, keepdim=True)).expand(-1, n)
-    return (rates - aim.rate).abs().reshape(-1)
+    if not each and aim.regulariser == "paper":
+        rates = chosen.sum(1, keepdim=True) / lengths.sum().clamp(min=1)
+    elif not each:
+        rates = rates.mean(1, keepdim=True)
+    return (rates.expand(-1, n) - aim.rate).abs().reshape(-1)
 
 
 def advantage(cost: Tensor, samples: int) -> Tensor:
@@ -228,46 +269,28 @@ def advantage(cost: Tensor, samples: int) -> Tensor:
     return ((table - table.mean(0)) * (samples / (samples - 1))).reshape(-1)
 
 
-@torch.no_grad()
-def judge(module: nn.Module, x: Tensor, y: Tensor, *, size: int = 256) -> tuple[float, float]:
-    """Accuracy of a model on tokens x (n, length) and y (n,), and the share of all words it selects, nan without."""
-
-    def answer(tokens: Tensor) -> Tensor:  # (k, 2): class, words selected
-        if not isinstance(module, Rationale):
-            return torch.stack([module(tokens).argmax(1), torch.zeros(len(tokens), device=x.device).long()], dim=1)
-        logits, gate = module.rationalise(tokens)
-        return torch.stack([logits.argmax(1), selected(gate)], dim=1)
-
-    found = chunks.over(answer, x, size=size)
-    words = lengths_of(x).sum().clamp(min=1)
-    rate = (found[:, 1].sum() / words).item() if isinstance(module, Rationale) else float("nan")
-    return (found[:, 0] == y).double().mean().item(), rate
-
-
-def selected(gate: Gate) -> Tensor:
-    """(n,) how many words of each row have a z that is not 0."""
-    return (gate.z > 0).sum(1)
-
-
 def check(recipe: TextRecipe) -> None:
     """UsageError where a recipe cannot be followed."""
-    for name, least in (("batch", 1), ("epochs", 1), ("restarts", 0)):
-        if getattr(recipe, name) < least:
-            raise UsageError(f"`{name}` must be at least {least}, got {getattr(recipe, name)}")
+    check_counts(recipe)
     if not recipe.learning_rate > 0 or not recipe.clip > 0:
         raise UsageError(f"`learning_rate` and `clip` must be above 0, got {recipe.learning_rate} and {recipe.clip}")
-    aim = recipe.aim
-    if aim is not None and not 0 < aim.rate <= 1:
+    if recipe.aim is not None:
+        check_aim(recipe.aim)
+
+
+def check_aim(aim: Aim) -> None:
+    """UsageError where an aim cannot be reached by anyone."""
+    if not 0 < aim.rate <= 1:
         raise UsageError(f"`rate` must lie in (0, 1], got {aim.rate}")
-    if aim is not None and aim.samples < 1:
+    if aim.samples < 1:
         raise UsageError(f"`samples` must be at least 1, got {aim.samples}")
-    if aim is not None and aim.regulariser not in ("paper", "released"):
+    if aim.regulariser not in ("paper", "released"):
         raise UsageError(f"`regulariser` must be 'paper' or 'released', got {aim.regulariser!r}")
 
 
-def _checked(dataset: Dataset, device: torch.device) -> tuple[Tensor, Tensor]:
-    """Tokens x (n, length) and y (n,) on the device."""
+def _on_device(dataset: Dataset, device: torch.device) -> Samples:
+    """The dataset, checked, on the device."""
     check_splits(dataset)
     if dataset.x.is_floating_point() or dataset.x.ndim != 2:
         raise UsageError(f"`dataset.x` must be token ids (n, length), got {dataset.x.dtype} {tuple(dataset.x.shape)}")
-    return dataset.x.to(device), dataset.y.to(device)
+    return moved(dataset, device)

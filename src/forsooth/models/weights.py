@@ -1,6 +1,6 @@
 """Trained weights from a file into a network, with every entry accounted for. Pickles are never opened."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 from zipfile import BadZipFile, is_zipfile
@@ -26,24 +26,44 @@ def load(module: Net, path: str | Path, *, but_last: bool = False) -> Net:
 
     but_last  the last layer stays as it is, whatever the file has for it: a beginning for a network of other classes
     """
-    found, expected = read(path), module.state_dict()
+    entries = read(path)
+    expected = module.state_dict()
     if but_last:
-        last = [name for name, _ in module.named_children()][-1] + "."
-        found, expected = (
-            {name: value for name, value in entries.items() if not name.startswith(last)}
-            for entries in (found, expected)
+        *_, (last, _) = module.named_children()
+        entries = _without(entries, f"{last}.")
+        expected = _without(expected, f"{last}.")
+    problems = _problems(entries, expected)
+    if problems:
+        raise UsageError(
+            f"`path` must hold the weights of this {type(module).__name__}, got {path}; {'; '.join(problems)}"
         )
-    missing = [name for name in expected if name not in found and not name.endswith("num_batches_tracked")]
-    unexpected = [name for name in found if name not in expected]
-    both = [name for name in found if name in expected]
-    shapes = [(name, tuple(found[name].shape), tuple(expected[name].shape)) for name in both]
-    misshaped = [f"{name} {came} for {wanted}" for name, came, wanted in shapes if came != wanted]
-    kinds = {"missing": missing, "unexpected": unexpected, "of another shape": misshaped}
-    told = [f"{kind}: {_listed(entries)}" for kind, entries in kinds.items() if entries]
-    if told:
-        raise UsageError(f"`path` must hold the weights of this {type(module).__name__}, got {path}; {'; '.join(told)}")
-    module.load_state_dict(found, strict=False)
+    module.load_state_dict(entries, strict=False)
     return module
+
+
+def _without(entries: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
+    """The entries whose name does not start so."""
+    return {name: value for name, value in entries.items() if not name.startswith(prefix)}
+
+
+def _problems(entries: Mapping[str, Tensor], expected: Mapping[str, Tensor]) -> list[str]:
+    """Why the entries of a file are not those of a state dict: one clause for each kind of trouble, empty if none."""
+    absent = [name for name in expected if name not in entries]
+    kinds = {
+        "missing": [name for name in absent if not name.endswith("num_batches_tracked")],
+        "unexpected": [name for name in entries if name not in expected],
+        "of another shape": _misshaped(entries, expected),
+    }
+    return [f"{kind}: {_listed(names)}" for kind, names in kinds.items() if names]
+
+
+def _misshaped(entries: Mapping[str, Tensor], expected: Mapping[str, Tensor]) -> list[str]:
+    """Name and both shapes of the entries that are expected in another shape."""
+    misshaped: list[str] = []
+    for name, value in entries.items():
+        if name in expected and value.shape != expected[name].shape:
+            misshaped.append(f"{name} {tuple(value.shape)} for {tuple(expected[name].shape)}")
+    return misshaped
 
 
 def read(path: str | Path, *, argument: str = "path") -> dict[str, Tensor]:
@@ -54,7 +74,9 @@ def read(path: str | Path, *, argument: str = "path") -> dict[str, Tensor]:
     if not path.is_file():
         raise UsageError(f"`{argument}` must be a file, got {path}, which is not there")
     try:
-        return load_file(path) if path.suffix == ".safetensors" else _read_npz(path)
+        if path.suffix == ".safetensors":
+            return load_file(path)
+        return _read_npz(path)
     except (ValueError, TypeError, BadZipFile, EOFError, SafetensorError) as error:
         raise UsageError(f"`{argument}` must be a sound {path.suffix} file of numbers, got {path}: {error}") from error
 
@@ -77,5 +99,7 @@ def _advice(path: Path) -> str:
 
 
 def _listed(names: Sequence[str]) -> str:
-    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-    return ", ".join(names[:NAMED]) + more
+    listed = ", ".join(names[:NAMED])
+    if len(names) > NAMED:
+        listed += f" and {len(names) - NAMED} more"
+    return listed

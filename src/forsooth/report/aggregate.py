@@ -1,29 +1,28 @@
 """A run folder becomes `Results`; its tidy rows become the panels and samples that the tables speak of."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from safetensors.numpy import load_file
 
 from forsooth.counted import ABSENT, counted, filled
 from forsooth.names import unknown
-from forsooth.records import SCORED, UsageError
+from forsooth.records import NO_MODEL, SCORED, UsageError
 from forsooth.scores import METRICS
+from forsooth.wording import text
 
-NO_MODEL = "none"  # what nulls carry as model: they belong to every panel of their dataset
 COLUMNS = (
     *("part", "model", "model_seed", "method", "metric"),
     *("sample", "value", "status", "message", "cell"),
 )
 DEFAULTS: Mapping[str, Any] = {
     **{"question": "", "preset": "", "seed": 0, "command": "", "started": "", "seconds": 0.0},
-    **{"settings": {}, "versions": {}, "hardware": {}, "levels": {}},
+    **{"settings": {}, "versions": {}, "hardware": {}, "levels": {}, "reproduction": None},
     **{"exhibits": [], "pictures": [], "facts": [], "cells": [], "classes": []},
 }
 
@@ -52,37 +51,42 @@ def read(run_dir: str | Path) -> Results:
         if not (folder / name).is_file():
             raise UsageError(f"`run_dir` must hold run.json and scores.parquet, got {folder} without {name}")
     run = DEFAULTS | json.loads((folder / "run.json").read_text(encoding="utf-8"))
-    rows = pd.read_parquet(folder / "scores.parquet")
     _demand(folder / "run.json", needed=("suite", "title", "factors", "metrics", "methods"), given=run)
-    _demand(folder / "scores.parquet", needed=(*COLUMNS, *run["factors"]), given=rows.columns)
-    rows = rows.assign(**{factor: rows[factor].map(text) for factor in run["factors"]})
-    rows = rows.fillna({"message": "", "method": "", "metric": "", "model": "", "model_seed": -1, "sample": -1})
-    untimed = pd.DataFrame({"cell": pd.Series(dtype=str), "seconds": pd.Series(dtype=float)})
-    timings, pictures = folder / "timings.parquet", folder / "pictures.safetensors"
     return Results(
         folder=folder,
         run=run,
-        rows=rows,
-        timings=pd.read_parquet(timings) if timings.is_file() else untimed,
-        pictures=load_file(pictures) if pictures.is_file() else {},
+        rows=_rows(folder / "scores.parquet", run["factors"]),
+        timings=_timings(folder),
+        pictures=_pictures(folder),
     )
+
+
+def _rows(file: Path, factors: Sequence[str]) -> pd.DataFrame:
+    """The rows of a run, with factors as text and without gaps in the columns that all rows have."""
+    rows = pd.read_parquet(file)
+    _demand(file, needed=(*COLUMNS, *factors), given=rows.columns)
+    rows = rows.assign(**{factor: rows[factor].map(text) for factor in factors})
+    return rows.fillna({"message": "", "method": "", "metric": "", "model": "", "model_seed": -1, "sample": -1})
+
+
+def _timings(folder: Path) -> pd.DataFrame:
+    file = folder / "timings.parquet"
+    if file.is_file():
+        return pd.read_parquet(file)
+    return pd.DataFrame({"cell": pd.Series(dtype=str), "seconds": pd.Series(dtype=float)})
+
+
+def _pictures(folder: Path) -> dict[str, NDArray[Any]]:
+    file = folder / "pictures.safetensors"
+    if not file.is_file():
+        return {}
+    return dict(load_file(file))
 
 
 def _demand(path: Path, *, needed: Iterable[str], given: Iterable[str]) -> None:
     missing = [name for name in needed if name not in given]
     if missing:
         raise UsageError(f"{path} must hold {', '.join(missing)}; it has {', '.join(map(str, given)) or 'nothing'}")
-
-
-def text(value: Any) -> str:
-    """A value as people write it: 8.0 is "8", and what is missing is "".
-
-    >>> text(8.0), text("LIN"), text(0.575), text(None), text(4000002)
-    ('8', 'LIN', '0.575', '', '4000002')
-    """
-    if value is None or (isinstance(value, float) and np.isnan(value)):
-        return ""
-    return f"{value:.10g}" if isinstance(value, float) else str(value)
 
 
 def choose(argument: str, wanted: str, known: Iterable[str]) -> str:
@@ -103,10 +107,14 @@ def levels(results: Results, factor: str) -> tuple[str, ...]:
 def in_order(results: Results, frame: pd.DataFrame) -> pd.DataFrame:
     """`frame` sorted by its factor columns, in the order of their levels."""
     factors = [factor for factor in results.run["factors"] if factor in frame]
-    places = {factor: {level: k for k, level in enumerate(levels(results, factor))} for factor in factors}
     if not factors:
         return frame
-    return frame.sort_values(factors, key=lambda column: column.map(places[column.name]), kind="stable")
+
+    def places(column: pd.Series) -> pd.Series:
+        order = {level: place for place, level in enumerate(levels(results, str(column.name)))}
+        return column.map(order)
+
+    return frame.sort_values(factors, key=places, kind="stable")
 
 
 def took_part(results: Results, metric: str) -> pd.DataFrame:
@@ -118,10 +126,12 @@ def took_part(results: Results, metric: str) -> pd.DataFrame:
     each sample.
     """
     record = results.run["metrics"][choose("metric", metric, results.run["metrics"])]
-    factors, rows = results.run["factors"], results.rows
+    factors = results.run["factors"]
+    rows = results.rows
     rows = rows[rows["part"].eq("scores") & ~rows["status"].isin(ABSENT)]
     whole = rows["metric"].eq("") & ~rows["status"].isin(SCORED)
-    rows = _on_all_samples(_in_all_panels(rows[rows["metric"].eq(metric) | whole], factors=factors), factors=factors)
+    rows = _in_all_panels(rows[rows["metric"].eq(metric) | whole], factors=factors)
+    rows = _on_all_samples(rows, factors=factors)
     rows = rows[[*factors, "method", "model_seed", "sample", "value", "status", "message"]]
     return filled(rows, better=record["better"], bounds=record.get("bounds"), within=factors)
 
@@ -131,21 +141,30 @@ def with_failures(rows: pd.DataFrame) -> pd.DataFrame:
 
     Rows of quantities that are no metric of the catalogue are kept as they are where they are scored.
     """
+    if rows.empty:
+        return rows
+    records = {metric.name: metric for metric in METRICS}
     parts = []
     for name, own in rows.groupby("metric", sort=False):
-        record = next((metric for metric in METRICS if metric.name == name), None)
-        parts.append(own[own["status"].isin(SCORED)] if record is None else counted(own, record))
-    return pd.concat(parts).sort_index() if parts else rows
+        if name in records:
+            parts.append(counted(own, records[name]))
+        else:
+            parts.append(own[own["status"].isin(SCORED)])
+    return pd.concat(parts).sort_index()
 
 
 def _in_all_panels(rows: pd.DataFrame, *, factors: list[str]) -> pd.DataFrame:
     """Rows of nulls, which know no model, once for each panel of their dataset."""
     if "model" not in factors or rows["model"].eq(NO_MODEL).all():
         return rows
-    modelled, nulls = rows[~rows["model"].eq(NO_MODEL)], rows[rows["model"].eq(NO_MODEL)]
-    panels, shared = modelled[factors].drop_duplicates(), [factor for factor in factors if factor != "model"]
-    nulls = nulls.drop(columns="model")
-    spread = nulls.merge(panels, on=shared) if shared else nulls.merge(panels, how="cross")
+    modelled = rows[~rows["model"].eq(NO_MODEL)]
+    nulls = rows[rows["model"].eq(NO_MODEL)].drop(columns="model")
+    panels = modelled[factors].drop_duplicates()
+    shared = [factor for factor in factors if factor != "model"]
+    if shared:
+        spread = nulls.merge(panels, on=shared)
+    else:
+        spread = nulls.merge(panels, how="cross")
     return pd.concat([modelled, spread], ignore_index=True)
 
 

@@ -1,6 +1,6 @@
 """Figures of numbers: leaderboards and accuracies."""
 
-from itertools import product
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -8,24 +8,21 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from numpy.typing import NDArray
 
-from forsooth.report.aggregate import Results, levels, panel_names
+from forsooth.report.aggregate import Results, panel_names
 from forsooth.report.drawing import (
     BLUE,
     FAINT,
-    HUES,
     INK,
     LINE,
-    MARKERS,
     MUTED,
     NULL,
     VERMILION,
     Drawing,
     Tables,
+    name_style,
     note,
-    outer_groups,
-    present,
-    roles,
     sheet,
 )
 from forsooth.report.leaderboard import board
@@ -38,18 +35,6 @@ def leaderboards(results: Results, tables: Tables) -> tuple[Drawing, ...]:
     boards = {metric: board(table) for metric, table in tables.items()}
     if not boards:
         return ()
-    columns = min(3, len(boards))
-    rows = -(-len(boards) // columns)
-    figure = sheet(11.4 if columns > 1 else 6.5, rows * (0.9 + 0.205 * max(map(len, boards.values()))) + 0.2)
-    axes = figure.subplots(rows, columns, squeeze=False).ravel()
-    for axis in axes[len(boards) :]:
-        axis.set_axis_off()
-    for axis, (metric, lines) in zip(axes, boards.items(), strict=False):
-        _dots(axis, lines)
-        note(axis, metric, (0, 1), (0, 6), bold=True)
-        note(axis, "more is better →" if tables[metric].sign > 0 else "← less is better", (1, 1), (0, 6), align="right")
-    figure.legend(handles=_dot_legend(), loc="lower center", ncols=5, frameon=False, fontsize=8)
-    figure.tight_layout(rect=(0, 0.3 / figure.get_figheight(), 1, 1), w_pad=2)
     leads = "; ".join(f"{metric}: {', '.join(lines['method'][:5])}" for metric, lines in boards.items())
     return (
         Drawing(
@@ -59,9 +44,30 @@ def leaderboards(results: Results, tables: Tables) -> tuple[Drawing, ...]:
             "Bands and letters are tie groups: within a band, methods cannot be told from the first of the band. "
             "Grey diamonds never look at the model. A fraction behind a name: it took part in some panels only.",
             alt=f"Methods ordered by score, best first. {leads}",
-            figure=figure,
+            figure=_boards(boards, {metric: table.sign for metric, table in tables.items()}),
         ),
     )
+
+
+def _boards(boards: Mapping[str, pd.DataFrame], signs: Mapping[str, int]) -> Figure:
+    """Up to three boards side by side."""
+    columns = min(3, len(boards))
+    rows = -(-len(boards) // columns)
+    width = {1: 6.5}.get(columns, 11.4)
+    figure = sheet(width, rows * (0.9 + 0.205 * max(map(len, boards.values()))) + 0.2)
+    axes = figure.subplots(rows, columns, squeeze=False).ravel()
+    for axis in axes[len(boards) :]:
+        axis.set_axis_off()
+    for axis, (metric, lines) in zip(axes, boards.items(), strict=False):
+        _dots(axis, lines)
+        note(axis, metric, (0, 1), (0, 6), bold=True)
+        note(axis, DIRECTIONS[signs[metric]], (1, 1), (0, 6), align="right")
+    figure.legend(handles=_dot_legend(), loc="lower center", ncols=5, frameon=False, fontsize=8)
+    figure.tight_layout(rect=(0, 0.3 / figure.get_figheight(), 1, 1), w_pad=2)
+    return figure
+
+
+DIRECTIONS = {1: "more is better →", -1: "← less is better"}
 
 
 def _dots(axis: Axes, lines: pd.DataFrame) -> None:
@@ -71,30 +77,24 @@ def _dots(axis: Axes, lines: pd.DataFrame) -> None:
     colour = np.where(lines["null"], NULL, BLUE)
     axis.hlines(place, lines["q1"], lines["q3"], color=colour, alpha=0.28, linewidth=5)
     axis.hlines(place, lines["low"], lines["high"], color=np.where(lines["null"], MUTED, INK), linewidth=1.6)
+    look: dict[str, Any] = {"s": 20, "edgecolor": "white", "linewidth": 0.7, "zorder": 3}
     for null, marker in ((False, "o"), (True, "D")):
         chosen = lines["null"].eq(null).to_numpy()
-        axis.scatter(
-            lines["score"][chosen],
-            place[chosen],
-            s=20,
-            marker=marker,
-            color=colour[chosen],
-            edgecolor="white",
-            linewidth=0.7,
-            zorder=3,
-        )
+        axis.scatter(lines["score"][chosen], place[chosen], marker=marker, color=colour[chosen], **look)
     _bands(axis, lines["group"].tolist(), place)
-    names = [
-        f"{line.method} ({line.panels}/{line.of})" if line.panels < line.of else line.method
-        for line in lines.itertuples()
-    ]
-    axis.set_yticks(place, names)
+    axis.set_yticks(place, [_partial_name(line) for line in lines.to_dict("records")])
     for label, null in zip(axis.get_yticklabels(), lines["null"], strict=True):
-        label.set_color(MUTED if null else INK)
-        label.set_fontstyle("italic" if null else "normal")
+        name_style(label, null=null)
     axis.set_ylim(place[-1] + 0.7, -0.7)
     axis.grid(axis="x")
     axis.spines["left"].set_visible(False)
+
+
+def _partial_name(line: Mapping[str, Any]) -> str:
+    """The method; a fraction behind its name where it took part in some panels only."""
+    if line["panels"] == line["of"]:
+        return str(line["method"])
+    return f"{line['method']} ({line['panels']}/{line['of']})"
 
 
 def _bands(axis: Axes, groups: list[str], place: Floats) -> None:
@@ -124,7 +124,7 @@ def accuracy(results: Results, tables: Tables) -> tuple[Drawing, ...]:
     figure = sheet(8, 0.9 + 0.215 * len(table))
     axis = figure.subplots()
     _accuracies(axis, table)
-    _gate(axis, results, vertical=True)
+    gate_line(axis, results, vertical=True)
     axis.set_yticks(range(len(table)), panel_names(results, table))
     axis.set_ylim(len(table) - 0.4, -0.6)
     axis.set_xlabel("test accuracy, %")
@@ -144,80 +144,25 @@ def accuracy(results: Results, tables: Tables) -> tuple[Drawing, ...]:
 
 
 def _accuracies(axis: Axes, table: pd.DataFrame) -> None:
-    place, known = np.arange(len(table)), table["published"].notna().to_numpy()
-    ours, theirs = table["accuracy"].to_numpy(), table["published"].to_numpy()
-    dot, diamond = "ours, mean (pale: lowest to highest training)", "published"
+    place = np.arange(len(table))
+    dot = "ours, mean (pale: lowest to highest training)"
     axis.hlines(place, table["lowest"], table["highest"], color=BLUE, alpha=0.3, linewidth=5)
-    axis.scatter(ours, place, s=32, color=BLUE, edgecolor="white", linewidth=0.7, zorder=3, label=dot)
+    axis.scatter(table["accuracy"], place, s=32, color=BLUE, edgecolor="white", linewidth=0.7, zorder=3, label=dot)
+    known = table["published"].notna().to_numpy()
     if known.any():
-        axis.hlines(place[known], theirs[known], ours[known], color=LINE, linewidth=1, zorder=1)
-        look: dict[str, Any] = {"marker": "D", "facecolor": "white", "edgecolor": VERMILION, "linewidth": 1.4}
-        axis.scatter(theirs[known], place[known], s=34, zorder=4, label=diamond, **look)
+        _published(axis, table[known], place[known])
 
 
-def _gate(axis: Axes, results: Results, *, vertical: bool) -> None:
+def _published(axis: Axes, table: pd.DataFrame, place: NDArray[np.int64]) -> None:
+    """What the paper prints, joined to ours by a line."""
+    axis.hlines(place, table["published"], table["accuracy"], color=LINE, linewidth=1, zorder=1)
+    look: dict[str, Any] = {"marker": "D", "facecolor": "white", "edgecolor": VERMILION, "linewidth": 1.4}
+    axis.scatter(table["published"], place, s=34, zorder=4, label="published", **look)
+
+
+def gate_line(axis: Axes, results: Results, *, vertical: bool) -> None:
     """A dashed line at the accuracy below which models are not explained."""
     gate = results.run["settings"].get("gate")
     if isinstance(gate, int | float):
-        line = axis.axvline if vertical else axis.axhline
+        line = {True: axis.axvline, False: axis.axhline}[vertical]
         line(100 * gate, color=MUTED, linestyle=(0, (4, 3)), linewidth=0.9, label="gate", zorder=1)
-
-
-def accuracy_by_alpha(results: Results, tables: Tables) -> tuple[Drawing, ...]:
-    """Accuracy against the signal-to-noise ratio, as in Fig. B2 of [clark2024xaitris]."""
-    rows = results.rows
-    rows = rows[rows["part"].eq("sweep") & rows["metric"].eq("accuracy") & rows["value"].notna()]
-    drawings = []
-    for name, group in outer_groups(results, rows):
-        figure = _sweep(results, group)
-        drawings.append(
-            Drawing(
-                name="_".join(["accuracy_by_alpha", *name]),
-                title=" · ".join(["Accuracy against the strength of the signal", *name]),
-                caption="Mean test accuracy for each signal-to-noise ratio α, lowest and highest training (band).",
-                alt=f"Curves of test accuracy against alpha for the models {', '.join(group['model'].unique())}",
-                figure=figure,
-            )
-        )
-    return tuple(drawings)
-
-
-def _sweep(results: Results, rows: pd.DataFrame) -> Figure:
-    _, row, shade = roles(results)
-    tops, columns = present(results, row, rows), present(results, shade, rows)
-    figure = sheet(1 + 2.6 * len(tops), 0.8 + 1.7 * len(columns))
-    axes = figure.subplots(len(columns), len(tops), squeeze=False, sharex=True, sharey=True)
-    for (k, column), (j, top) in product(enumerate(columns), enumerate(tops)):
-        own = rows[(rows[row].eq(top) if row else True) & (rows[shade].eq(column) if shade else True)]
-        _curves(axes[k, j], results, own)
-        if k == 0:
-            note(axes[k, j], top, (0.5, 1), (0, 6), align="center", bold=True)
-        if j == 0:
-            axes[k, j].set_ylabel(f"{column}\ntest accuracy, %" if column else "test accuracy, %")
-        if k == len(columns) - 1:
-            axes[k, j].set_xlabel("α")
-    axes[0, 0].set_ylim(100 * min(0.5, rows["value"].min()) - 5, 103)  # shared by all
-    handles = {
-        label: handle for axis in axes.ravel() for handle, label in zip(*axis.get_legend_handles_labels(), strict=True)
-    }
-    figure.legend(handles.values(), handles.keys(), loc="lower center", ncols=6, frameon=False)
-    figure.tight_layout(rect=(0, 0.3 / figure.get_figheight(), 1, 1))
-    return figure
-
-
-def _curves(axis: Axes, results: Results, rows: pd.DataFrame) -> None:
-    for k, model in enumerate(levels(results, "model")):
-        curve = rows[rows["model"].eq(model)].groupby("alpha")["value"].agg(["mean", "min", "max"]) * 100
-        if len(curve):
-            axis.fill_between(curve.index, curve["min"], curve["max"], color=HUES[k % 6], alpha=0.18, linewidth=0)
-            axis.plot(
-                curve.index,
-                curve["mean"],
-                color=HUES[k % 6],
-                marker=MARKERS[k % 6],
-                markersize=3.5,
-                linewidth=1.4,
-                label=model,
-            )
-    _gate(axis, results, vertical=False)
-    axis.grid()

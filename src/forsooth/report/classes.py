@@ -4,7 +4,8 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from forsooth.report.aggregate import Results, panel_names, text
+from forsooth.report.aggregate import Results, panel_names
+from forsooth.wording import text
 
 ONE_BY_ONE = 4  # classes that are counted by name; of more, the least and the most are given
 NO_FACTORS = ("role", "class", "count")
@@ -46,5 +47,5 @@ def _counts(lines: pd.DataFrame) -> str:
     counts = lines["count"]
     if len(lines) <= ONE_BY_ONE:
         return ", ".join(f"{count} {name}" for name, count in zip(lines["class"], counts, strict=True))
-    each = f"{counts.min()}" if counts.min() == counts.max() else f"{counts.min()} to {counts.max()}"
+    each = " to ".join(str(count) for count in dict.fromkeys([counts.min(), counts.max()]))
     return f"{counts.sum()}: {each} of each of {len(lines)} classes"

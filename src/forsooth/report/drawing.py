@@ -1,6 +1,7 @@
 """What the figures share: a figure with its words, colours that colour-blind readers can tell apart, a style."""
 
 import io
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 from PIL import Image
 
 from forsooth.report.aggregate import Results, levels
@@ -19,16 +21,18 @@ from forsooth.report.medians import Medians
 
 Tables = Mapping[str, Medians]  # metric -> its medians, in order of display
 
-INK, MUTED, FAINT, LINE = "#1b1f24", "#66707c", "#eef0f3", "#d4d8de"
+INK = "#1b1f24"
+MUTED = "#66707c"
+FAINT = "#eef0f3"
+LINE = "#d4d8de"
 NULL = "#9aa1ab"
-BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY = (
-    "#0072b2",
-    "#d55e00",
-    "#009e73",
-    "#b0578d",
-    "#e69f00",
-    "#56b4e9",
-)  # Okabe and Ito
+# Okabe and Ito
+BLUE = "#0072b2"
+VERMILION = "#d55e00"
+GREEN = "#009e73"
+PURPLE = "#b0578d"
+ORANGE = "#e69f00"
+SKY = "#56b4e9"
 HUES = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY)
 MARKERS = ("o", "s", "^", "D", "v", "P")
 SHADES = ("#ffffff", "#f1f3f6", "#e1e5ea", "#d2d7de")
@@ -68,7 +72,7 @@ def sheet(width: float, height: float) -> Figure:
 def rendered(figure: Figure, kind: str) -> bytes:
     """The figure as "png" or "svg", the same bytes at every call."""
     buffer = io.BytesIO()
-    metadata = {"Date": None} if kind == "svg" else {"Software": None}
+    metadata = {{"svg": "Date", "png": "Software"}[kind]: None}
     with matplotlib.rc_context(STYLE):
         figure.savefig(buffer, format=kind, dpi=150, metadata=metadata)
     return buffer.getvalue()
@@ -89,7 +93,8 @@ def colours(methods: Sequence[str], null: Mapping[str, bool]) -> dict[str, str]:
     own = [method for method in methods if not null.get(method, False)]
     found = dict.fromkeys(methods, NULL)
     for k, method in enumerate(own):
-        hue, depth = np.array(to_rgb(HUES[k % len(HUES)])), (k // len(HUES)) % 3
+        hue = np.array(to_rgb(HUES[k % len(HUES)]))
+        depth = (k // len(HUES)) % 3
         red, green, blue = (hue, hue * 0.62, 1 - (1 - hue) * 0.55)[depth]
         found[method] = to_hex((red, green, blue))
     return found
@@ -105,16 +110,29 @@ def roles(results: Results) -> tuple[list[str], str | None, str | None]:
 def outer_groups(results: Results, frame: pd.DataFrame) -> Iterator[tuple[list[str], pd.DataFrame]]:
     """The rows of `frame` for each figure, with the words that tell the figure from the others ("size_8")."""
     outer = roles(results)[0]
-    for key, group in frame.groupby(outer) if outer and len(frame) else [((), frame)] if len(frame) else []:
-        yield (
-            [f"{name}_{level}" for name, level in zip(outer, key, strict=True) if len(levels(results, name)) > 1],
-            group,
-        )
+    if frame.empty:
+        return
+    if not outer:
+        yield [], frame
+        return
+    varied = [len(levels(results, name)) > 1 for name in outer]
+    for key, group in frame.groupby(outer):
+        words = [f"{name}_{level}" for name, level in zip(outer, key, strict=True)]
+        yield list(itertools.compress(words, varied)), group
 
 
 def present(results: Results, factor: str | None, frame: pd.DataFrame) -> list[str]:
     """The levels of `factor` that occur in `frame`, in order; one empty level where there is no such factor."""
-    return [level for level in levels(results, factor) if level in set(frame[factor])] if factor else [""]
+    if not factor:
+        return [""]
+    there = set(frame[factor])
+    return [level for level in levels(results, factor) if level in there]
+
+
+def name_style(label: Text, *, null: bool) -> None:
+    """The name of a method; of one that never looks at the model, faint and slanted."""
+    label.set_color(MUTED if null else INK)
+    label.set_fontstyle("italic" if null else "normal")
 
 
 def note(
@@ -127,7 +145,7 @@ def note(
     bold: bool = False,
 ) -> None:
     """Words at a place of the axes (0 to 1), moved by an offset in points; a heading if bold."""
-    look: dict[str, Any] = (
-        {"color": INK, "fontweight": "bold", "fontsize": 10} if bold else {"color": MUTED, "fontsize": 8}
-    )
+    look: dict[str, Any] = {"color": MUTED, "fontsize": 8}
+    if bold:
+        look = {"color": INK, "fontweight": "bold", "fontsize": 10}
     axis.annotate(words, at, offset, "axes fraction", "offset points", ha=align, **look)

@@ -5,9 +5,9 @@ from collections.abc import Callable, Mapping
 import matplotlib
 
 from forsooth.report.aggregate import Results, choose
-from forsooth.report.charts import accuracy, accuracy_by_alpha, leaderboards
+from forsooth.report.charts import accuracy, leaderboards
 from forsooth.report.drawing import STYLE, Drawing, Tables
-from forsooth.report.maps import examples, global_maps, strategies
+from forsooth.report.maps import examples, global_maps
 
 Draw = Callable[[Results, Tables], tuple[Drawing, ...]]
 FIGURES: Mapping[str, Draw] = {
@@ -15,8 +15,6 @@ FIGURES: Mapping[str, Draw] = {
     "accuracies": accuracy,
     "examples": examples,
     "globals": global_maps,
-    "accuracy_by_alpha": accuracy_by_alpha,
-    "strategies": strategies,
 }
 
 

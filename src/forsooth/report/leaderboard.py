@@ -2,16 +2,15 @@
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from forsooth.report.aggregate import Results, choose, levels
 from forsooth.report.medians import Medians, medians, where
 from forsooth.report.promises import NO_GAPS, gap_table
 from forsooth.stats import differences
-from forsooth.stats.differences import Bools, differing, letters, pairs, ranks
-from forsooth.stats.panels import Floats
-from forsooth.stats.spread import half_widths, spread_of
+from forsooth.stats.boards import quartiles, spread_of_trainings, standings
+from forsooth.stats.differences import Bools
 
+RANKS = ["rank", "rank_low", "rank_high"]
 COLUMNS = (
     *("method", "score", "low", "high", "over", "q1", "median", "q3", "rank", "rank_low", "rank_high", "group"),
     *("failed", "gap", "broken", "spread", "panels", "of", "wins", "null"),
@@ -60,87 +59,16 @@ def leaderboard(results: Results, metric: str, by: str | None = None) -> pd.Data
 
 def board(table: Medians, *, gaps: pd.DataFrame = NO_GAPS) -> pd.DataFrame:
     """The leaderboard over all panels of `table`; gaps as from `gap_table`."""
-    part = np.isfinite(table.value)
-    complete = np.asarray(part.all(axis=0))
-    score = np.where(part, table.value, 0).sum(axis=0) / part.sum(axis=0)
-    half, differ = _judged(table, part=part)
-    low, high = np.clip([score - half, score + half], *table.bounds)
-    frame = pd.DataFrame({"method": table.methods, "score": score, "low": low, "high": high, "over": over(table)})
-    frame = frame.join(_spread_of_samples(table.rows), on="method")
-    for name, column in zip(("rank", "rank_low", "rank_high"), _ranks(table, differ, part=part), strict=True):
-        frame[name] = column
-    frame["group"] = _groups(table, score, differ, complete)
+    found = standings(table.chance, sign=table.sign, rival=table.rival)
+    low, high = np.clip([found.score - found.half, found.score + found.half], *table.bounds)
+    frame = pd.DataFrame({"method": table.methods, "score": found.score, "low": low, "high": high, "over": found.over})
+    frame = frame.join(quartiles(table.rows), on="method")
+    frame[RANKS] = found.ranks.T
+    frame["group"] = found.groups
     frame = frame.join(table.rows.groupby("method")["failed"].mean(), on="method")
-    frame = frame.join(gaps, on="method").join(_spread_of_seeds(table.rows), on="method")
-    frame = frame.assign(panels=part.sum(axis=0), of=len(part), wins=wins(table).sum(axis=0), null=table.null)
-    order = np.lexsort([-table.sign * score, table.rival, ~complete])
-    ranked = ["rank", "rank_low", "rank_high"]
-    return frame.iloc[order].astype(dict.fromkeys(ranked, "Int64")).reset_index(drop=True)
-
-
-def _judged(table: Medians, *, part: NDArray[np.bool_]) -> tuple[Floats, Bools]:
-    """Half the interval of each score (methods,), and which rivals differ (methods, methods).
-
-    A pair is compared where both took part; all pairs, of whatever panels, are one family.
-    """
-    half = np.full(len(table.methods), np.nan)
-    pvalues = np.full((len(table.methods), len(table.methods)), np.nan)
-    for pattern in np.unique(part, axis=1).T:
-        own = np.flatnonzero((part == pattern[:, None]).all(axis=0))
-        pool = np.flatnonzero(part[pattern].all(axis=0))
-        chance = [panel for panel, taken in zip(table.chance, pattern, strict=True) if taken]
-        half[own] = half_widths(spread_of([panel.take(own) for panel in chance]))[:-1, -1]
-        rivals = pool[table.rival[pool]]
-        mine = np.isin(rivals, own)
-        if len(rivals) > 1 and mine.any():
-            here = pairs([panel.take(rivals) for panel in chance])
-            rows, columns = np.nonzero(mine[:, None] & ~np.eye(len(rivals), dtype=bool))
-            pvalues[rivals[rows], rivals[columns]] = here[rows, columns]
-            pvalues[rivals[columns], rivals[rows]] = here[rows, columns]
-    return half, differing(pvalues)
-
-
-def over(table: Medians) -> list[str]:
-    """What the interval of each method was drawn over."""
-    trained = {
-        name
-        for panel in table.chance
-        for name, own in zip(table.methods, panel.several, strict=True)
-        if own and len(panel.seeds) > 1
-    }
-    return ["samples and trainings" if name in trained else "samples" for name in table.methods]
-
-
-def _ranks(table: Medians, differ: Bools, *, part: NDArray[np.bool_]) -> Floats:
-    """Rank, lowest and highest rank of each rival (3, methods), among all rivals that have its panels too."""
-    found = np.full((3, len(table.methods)), np.nan)
-    for pattern in np.unique(part[:, table.rival], axis=1).T:
-        pool = np.flatnonzero(table.rival & part[pattern].all(axis=0))
-        own = (part[:, pool] == pattern[:, None]).all(axis=0)  # (pool,)
-        good = table.sign * table.value[pattern][:, pool].mean(axis=0)
-        found[:, pool[own]] = ranks(good, differ[np.ix_(pool, pool)])[:, own]
-    return found
-
-
-def _groups(table: Medians, score: Floats, differ: Bools, complete: NDArray[np.bool_]) -> list[str]:
-    """Tie group of each method; none for the oracle and for those that missed a panel."""
-    names = [""] * len(score)
-    order = np.argsort(-table.sign * score, kind="stable")
-    order = order[(complete & table.rival)[order]]
-    for method, letter in zip(order, letters(differ[np.ix_(order, order)]), strict=True):
-        names[method] = letter
-    return names
-
-
-def _spread_of_samples(rows: pd.DataFrame) -> pd.DataFrame:
-    quartiles = rows.groupby("method")["value"].quantile([0.25, 0.5, 0.75]).unstack()
-    return quartiles.set_axis(["q1", "median", "q3"], axis=1)
-
-
-def _spread_of_seeds(rows: pd.DataFrame) -> pd.Series:
-    trained = rows.groupby(["method", "panel", "model_seed"])["value"].median()
-    between = trained.groupby(["method", "panel"]).std()  # nan where there is one training
-    return between.groupby("method").mean().rename("spread")
+    frame = frame.join(gaps, on="method").join(spread_of_trainings(table.rows), on="method")
+    frame = frame.assign(panels=found.panels, of=len(table.panels), wins=wins(table).sum(axis=0), null=table.null)
+    return frame.iloc[found.order].astype(dict.fromkeys(RANKS, "Int64")).reset_index(drop=True)
 
 
 def wins(table: Medians) -> Bools:

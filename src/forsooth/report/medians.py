@@ -1,6 +1,6 @@
 """The median of every method in every panel, and what samples and trainings that were not drawn could make of it."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -9,11 +9,13 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from forsooth.report.aggregate import Results, in_order, took_part
-from forsooth.stats.panels import Floats, Panel, panel_of
+from forsooth.stats.boards import panels_of, shared_by
+from forsooth.stats.panels import Floats, Panel
 
 # Factors that ask the same networks about the same samples in another way, and those that show the samples to others.
 SAME_NETWORKS = ("player", "end", "fraction", "placing")
 SAME_SAMPLES = (*SAME_NETWORKS, "model", "manipulation")
+SIGNS = {"higher": 1, "lower": -1}
 CEILING = ("oracle", "shapley")  # told the truth, or the anchor itself: ends of the scale, no rivals
 
 
@@ -49,15 +51,16 @@ def medians(results: Results, metric: str) -> Medians:
     rows = took_part(results, metric)
     record = results.run["metrics"][metric]
     factors = results.run["factors"]
-    known = results.run["methods"]
     panels = in_order(results, rows[factors].drop_duplicates()).reset_index(drop=True)
     rows = rows.merge(panels.assign(panel=panels.index), on=factors)
-    present = rows["method"].unique()
-    methods = (*(name for name in known if name in present), *(name for name in present if name not in known))
-    chance = tuple(_panels(rows, panels, methods=methods))
+    methods = _methods(results, rows)
+    datasets = shared_by(panels, whatever=SAME_SAMPLES)
+    networks = shared_by(panels, whatever=SAME_NETWORKS)
+    chance = tuple(panels_of(rows, methods=methods, datasets=datasets, networks=networks))
+    known = results.run["methods"]
     return Medians(
         metric=metric,
-        sign=1 if record["better"] == "higher" else -1,
+        sign=SIGNS[record["better"]],
         bounds=_bounds(record),
         panels=panels,
         methods=methods,
@@ -69,6 +72,13 @@ def medians(results: Results, metric: str) -> Medians:
     )
 
 
+def _methods(results: Results, rows: pd.DataFrame) -> tuple[str, ...]:
+    """Who took part, in the order of the run."""
+    present = list(rows["method"].unique())
+    known = [name for name in results.run["methods"] if name in present]
+    return (*known, *(name for name in present if name not in known))
+
+
 def all_medians(results: Results) -> dict[str, Medians]:
     """metric -> its medians, for every metric of the run that has any."""
     every = {metric: medians(results, metric) for metric in results.run["metrics"]}
@@ -76,30 +86,14 @@ def all_medians(results: Results) -> dict[str, Medians]:
 
 
 def _bounds(record: Mapping[str, Any]) -> tuple[float, float]:
+    """Least and largest value; JSON has no infinity, so that None stands for it."""
     low, high = record.get("bounds") or (None, None)
-    return -np.inf if low is None else float(low), np.inf if high is None else float(high)
-
-
-def _numbered(panels: pd.DataFrame, *, but: tuple[str, ...]) -> NDArray[np.int64]:
-    """A number for each panel (panels,), the same for panels that differ in the factors `but` alone."""
-    shared = [factor for factor in panels if factor not in but]
-    if not shared:
-        return np.zeros(len(panels), dtype=np.int64)
-    return panels.groupby(shared).ngroup().to_numpy()
-
-
-def _panels(rows: pd.DataFrame, panels: pd.DataFrame, *, methods: tuple[str, ...]) -> Iterator[Panel]:
-    """The panels in their order."""
-    places = pd.Index(methods)
-    datasets = _numbered(panels, but=SAME_SAMPLES)
-    networks = _numbered(panels, but=SAME_NETWORKS)
-    for panel, own in rows.groupby("panel"):
-        samples, sample = np.unique(own["sample"].to_numpy(), return_inverse=True)
-        seeds, seed = np.unique(own["model_seed"].to_numpy(), return_inverse=True)
-        scores = np.full((len(methods), len(samples), len(seeds)), np.nan)
-        scores[places.get_indexer(own["method"]), sample, seed] = own["value"].to_numpy()
-        groups = {"dataset": int(datasets[panel]), "network": int(networks[panel])}
-        yield panel_of(scores, samples=samples, seeds=seeds, **groups)
+    ends = {"low": -np.inf, "high": np.inf}
+    if low is not None:
+        ends["low"] = float(low)
+    if high is not None:
+        ends["high"] = float(high)
+    return ends["low"], ends["high"]
 
 
 def where(medians: Medians, keep: NDArray[np.bool_]) -> Medians:

@@ -1,11 +1,10 @@
 """One self-contained page for one run, or for several side by side."""
 
 import base64
-import os
 from collections.abc import Callable, Mapping, Sequence
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 from jinja2 import Environment, StrictUndefined
@@ -16,7 +15,12 @@ from forsooth.report.aggregate import Results, read
 from forsooth.report.chapter import chapter
 from forsooth.report.leaderboard import board
 from forsooth.report.medians import Medians, all_medians
-from forsooth.report.tables import MEANING, number
+from forsooth.report.tables import MEANING
+from forsooth.store import write_atomically
+from forsooth.wording import number
+
+if TYPE_CHECKING:
+    from forsooth.report.drawing import Drawing
 
 VECTOR = 600_000  # bytes; larger drawings go into the page as PNG
 Tables = Mapping[str, Medians]
@@ -33,55 +37,94 @@ def write_page(
     out      a folder, or the page's own path ending in .html; without it the page goes into the folder of the one run
     figures  name -> function that draws, beside the figures that all suites share
     """
-    folders = [Path(run_dirs)] if isinstance(run_dirs, str | Path) else [Path(folder) for folder in run_dirs]
-    if not folders or (out is None and len(folders) > 1):
-        raise UsageError(f"`run_dirs` must be one run, or several with `out`; got {len(folders)} and out={out}")
-    target = Path(out) if out is not None else folders[0]
-    page = target if target.suffix == ".html" else target / "report.html"
+    folders = _folders(run_dirs, out)
+    page = _place(folders, out)
     runs = [read(folder) for folder in folders]
     tables = [all_medians(results) for results in runs]
     names = _names(folders)
-    chapters = [chapter(results, own) for results, own in zip(runs, tables, strict=True)]
+    chapters = []
     for k, (results, own, name) in enumerate(zip(runs, tables, names, strict=True)):
-        folder = page.parent / "figures" / (name if len(runs) > 1 else "")
-        chapters[k] |= {
-            "id": f"run{k}",
-            "name": name,
-            **_drawings(results, own, figures or {}, folder=folder, prefix=f"run{k}"),
-        }
+        folder = page.parent / "figures"
+        if len(runs) > 1:
+            folder = folder / name
+        drawings = _drawings(results, own, figures or {}, folder=folder, prefix=f"run{k}")
+        chapters.append({**chapter(results, own), "id": f"run{k}", "name": name, **drawings})
     compared = _compared(tables, names)
-    together = "side by side" if compared else "in one page"  # runs of different suites have no score in common
-    title = runs[0].run["title"] if len(runs) == 1 else f"{len(runs)} runs {together}"
-    _write(page, _html(title=title, runs=chapters, compared=compared).encode())
+    _write(page, _html(title=_title(runs, bool(compared)), runs=chapters, compared=compared).encode())
     return page
+
+
+def _folders(run_dirs: str | Path | Sequence[str | Path], out: str | Path | None) -> list[Path]:
+    if isinstance(run_dirs, str | Path):
+        return [Path(run_dirs)]
+    folders = [Path(folder) for folder in run_dirs]
+    if not folders or (out is None and len(folders) > 1):
+        raise UsageError(f"`run_dirs` must be one run, or several with `out`; got {len(folders)} and out={out}")
+    return folders
+
+
+def _place(folders: Sequence[Path], out: str | Path | None) -> Path:
+    """The path of the page."""
+    target = folders[0] if out is None else Path(out)
+    if target.suffix == ".html":
+        return target
+    return target / "report.html"
+
+
+def _title(runs: Sequence[Results], compared: bool) -> str:
+    """Of one run its own; runs of different suites have no score in common."""
+    if len(runs) == 1:
+        return str(runs[0].run["title"])
+    together = {True: "side by side", False: "in one page"}[compared]
+    return f"{len(runs)} runs {together}"
 
 
 def _names(folders: Sequence[Path]) -> list[str]:
     """Folder names, numbered where two are the same."""
     plain = [folder.resolve().name for folder in folders]
-    return [name if plain.count(name) == 1 else f"{name} ({k + 1})" for k, name in enumerate(plain)]
+    return [_numbered(name, k + 1, plain.count(name)) for k, name in enumerate(plain)]
+
+
+def _numbered(name: str, number: int, alike: int) -> str:
+    if alike == 1:
+        return name
+    return f"{name} ({number})"
 
 
 def _drawings(
     results: Results, tables: Tables, figures: Mapping[str, Callable[..., Any]], *, folder: Path, prefix: str
 ) -> dict[str, list[dict[str, str]]]:
     """The drawings of the run's exhibits, written as PNG and SVG into `folder`, ready for the template."""
-    from forsooth.report.drawing import rendered, slim  # matplotlib takes a second to import: only who draws pays
-    from forsooth.report.figures import draw
+    from forsooth.report.figures import draw  # matplotlib takes a second to import: only who draws pays
 
-    found: dict[str, list[dict[str, str]]] = {"leaderboard": [], "accuracy_figure": [], "figures": []}
-    places = {"leaderboard": "leaderboard", "accuracies": "accuracy_figure"}
+    shown: dict[str, list[dict[str, str]]] = {"leaderboard": [], "accuracy_figure": [], "figures": []}
     for exhibit in dict.fromkeys(["leaderboard", *results.run["exhibits"]]):
+        place = shown[PLACES.get(exhibit, "figures")]
         for drawing in draw(exhibit, results, tables, figures):
-            vector, raster = rendered(drawing.figure, "svg"), rendered(drawing.figure, "png")
-            _write(folder / f"{drawing.name}.svg", vector)
-            _write(folder / f"{drawing.name}.png", raster)
-            shown, kind = (vector, "svg+xml") if len(vector) <= VECTOR else (slim(raster), "png")
-            source = f"data:image/{kind};base64,{base64.b64encode(shown).decode()}"
-            words = {"title": drawing.title, "caption": drawing.caption, "alt": drawing.alt}
-            place = found[places.get(exhibit, "figures")]
-            place.append({"id": f"{prefix}-{drawing.name}", "source": source, **words})
-    return found
+            place.append({"id": f"{prefix}-{drawing.name}", **_embedded(drawing, folder)})
+    return shown
+
+
+PLACES = {"leaderboard": "leaderboard", "accuracies": "accuracy_figure"}
+
+
+def _embedded(drawing: "Drawing", folder: Path) -> dict[str, str]:
+    """The drawing as text for the page; its files are written beside."""
+    from forsooth.report.drawing import rendered, slim
+
+    vector = rendered(drawing.figure, "svg")
+    raster = rendered(drawing.figure, "png")
+    _write(folder / f"{drawing.name}.svg", vector)
+    _write(folder / f"{drawing.name}.png", raster)
+    if len(vector) <= VECTOR:
+        source = _data_url("svg+xml", vector)
+    else:
+        source = _data_url("png", slim(raster))
+    return {"source": source, "title": drawing.title, "caption": drawing.caption, "alt": drawing.alt}
+
+
+def _data_url(kind: str, content: bytes) -> str:
+    return f"data:image/{kind};base64,{base64.b64encode(content).decode()}"
 
 
 def _compared(tables: Sequence[Tables], names: Sequence[str]) -> dict[str, list[dict[str, str]]]:
@@ -89,23 +132,24 @@ def _compared(tables: Sequence[Tables], names: Sequence[str]) -> dict[str, list[
     if len(tables) < 2:
         return {}
     shared = [metric for metric in tables[0] if all(metric in own for own in tables)]
-    found = {}
-    for metric in shared:
-        boards = [board(own[metric]).set_index("method") for own in tables]
-        methods = dict.fromkeys(method for lines in boards for method in lines.index)
-        found[metric] = [
-            {"method": method} | {name: _brief(lines, method) for name, lines in zip(names, boards, strict=True)}
-            for method in methods
-        ]
-    return found
+    return {metric: _side_by_side([own[metric] for own in tables], names) for metric in shared}
+
+
+def _side_by_side(tables: Sequence[Medians], names: Sequence[str]) -> list[dict[str, str]]:
+    """A line for each method, with its score in each run."""
+    boards = {name: board(table).set_index("method") for name, table in zip(names, tables, strict=True)}
+    methods = dict.fromkeys(method for lines in boards.values() for method in lines.index)
+    return [{"method": method, **{name: _brief(lines, method) for name, lines in boards.items()}} for method in methods]
 
 
 def _brief(lines: pd.DataFrame, method: str) -> str:
     if method not in lines.index:
         return "–"
     line = lines.loc[method]
-    rank = "" if pd.isna(line["rank"]) else f" #{line['rank']}"
-    return f"{number(line['score'])} [{number(line['low'])}–{number(line['high'])}]{rank}"
+    score = f"{number(line['score'])} [{number(line['low'])}–{number(line['high'])}]"
+    if pd.isna(line["rank"]):
+        return score
+    return f"{score} #{line['rank']}"
 
 
 def _html(*, title: str, runs: Sequence[Mapping[str, Any]], compared: Mapping[str, Any]) -> str:
@@ -119,13 +163,8 @@ def _html(*, title: str, runs: Sequence[Mapping[str, Any]], compared: Mapping[st
 
 
 def _write(path: Path, content: bytes) -> None:
-    """Write beside and rename into place, so that nobody meets half a file."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        beside.write_bytes(content)
-        beside.replace(path)
     except OSError as error:
-        if beside.is_file():
-            beside.unlink()
         raise UsageError(f"`out` must be a place one can write to, got {path}: {error.strerror}") from error
+    write_atomically(path, content)

@@ -1,7 +1,7 @@
 """Leaderboards, accuracies, failures and skips as tables: for the terminal, for Markdown, as csv."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -10,8 +10,9 @@ from rich.table import Table
 from forsooth import papers
 from forsooth.counted import ABSENT
 from forsooth.records import SCORED
-from forsooth.report.aggregate import Results, in_order, panel_names, text
+from forsooth.report.aggregate import Results, in_order, panel_names
 from forsooth.report.medians import Medians
+from forsooth.wording import markdown_table, number, share, text
 
 # suite -> level of `size` -> published table
 PUBLISHED: Mapping[str, Mapping[str, str]] = {"xaitris": {"64": "xaitris_table_1", "8": "xaitris_table_b2"}}
@@ -41,71 +42,88 @@ def display(board: pd.DataFrame) -> pd.DataFrame:
 
 
 def _words(line: Mapping[str, Any]) -> dict[str, str]:
-    whole = line["panels"] == line["of"]
-    rank = "" if pd.isna(line["rank"]) else f"{line['rank']} [{line['rank_low']}–{line['rank_high']}]"
+    interval = f"{number(line['low'])}–{number(line['high'])}"
     return {
-        "rank": rank if whole or not rank else f"({rank})",
-        "method": f"{line['method']}{' ○' if line['null'] else ''}",
+        "rank": _rank(line),
+        "method": _name(line),
         "score": number(line["score"]),
-        "95 % interval": f"{number(line['low'])}–{number(line['high'])}",
+        "95 % interval": interval,
         "group": str(line["group"]),
         "quartiles": f"{number(line['q1'])}–{number(line['q3'])}",
         "failed": share(line["failed"]),
-        "gap": "" if pd.isna(line["gap"]) else f"{line['gap']:.0e}",
-        "broken": "" if pd.isna(line["broken"]) else share(line["broken"]),
-        "spread": "" if pd.isna(line["spread"]) else number(line["spread"]),
-        "wins": "" if line["null"] else f"{line['wins']}",
+        "gap": _unless_missing(line["gap"], "{:.0e}".format),
+        "broken": _unless_missing(line["broken"], share),
+        "spread": _unless_missing(line["spread"], number),
+        "wins": _wins(line),
         "panels": f"{line['panels']} of {line['of']}",
         "over": str(line["over"]),
     }
 
 
-def number(value: Any, *, digits: int = 3) -> str:
-    """That many decimals for scores of order 1, that many digits for others.
-
-    >>> number(0.25), number(0.25, digits=2), number(1234.5), number(1e-7), number(float("nan"))
-    ('0.250', '0.25', '1.23e+03', '1e-07', '?')
-    """
-    if value != value:
-        return "?"
-    size = abs(float(value))
-    return f"{value:.{digits}f}" if size < 10 and (size >= 1e-3 or size == 0) else f"{value:.{digits}g}"
+def _rank(line: Mapping[str, Any]) -> str:
+    """The rank with its interval, in round brackets where a method missed some panels."""
+    if pd.isna(line["rank"]):
+        return ""
+    rank = f"{line['rank']} [{line['rank_low']}–{line['rank_high']}]"
+    if line["panels"] == line["of"]:
+        return rank
+    return f"({rank})"
 
 
-def share(value: Any) -> str:
-    """A share in per cent; a little is not nothing.
+def _name(line: Mapping[str, Any]) -> str:
+    if line["null"]:
+        return f"{line['method']} ○"
+    return str(line["method"])
 
-    >>> share(0.0), share(0.001), share(0.396)
-    ('0 %', '<1 %', '40 %')
-    """
-    part = float(value)
-    return "<1 %" if 0 < part < 0.01 else f"{100 * part:.0f} %"
+
+def _wins(line: Mapping[str, Any]) -> str:
+    if line["null"]:
+        return ""
+    return str(line["wins"])
+
+
+def _unless_missing(value: Any, written: Callable[[Any], str]) -> str:
+    if pd.isna(value):
+        return ""
+    return written(value)
 
 
 def console(board: pd.DataFrame, *, title: str, columns: int | None = None) -> Table:
     """The leaderboard for rich, or its first columns; nulls dim, tie groups apart."""
-    table, words = Table(title=title, title_justify="left"), display(board).iloc[:, :columns]
+    words = display(board).iloc[:, :columns]
+    table = Table(title=title, title_justify="left")
     for column in words:
-        table.add_column(
-            column, justify="left" if column in ("method", "group") else "right", no_wrap=column == "method"
-        )
-    groups = board["group"].tolist()
+        table.add_column(column, justify=JUSTIFIED.get(column, "right"), no_wrap=column == "method")
+    groups = [*board["group"], None]
     for k, values in enumerate(words.itertuples(index=False)):
-        ends = k + 1 < len(groups) and groups[k + 1] != groups[k]
-        table.add_row(*map(str, values), style="dim" if board["null"].iloc[k] else None, end_section=ends)
+        last = k + 1 == len(words)
+        style = {True: "dim", False: None}[bool(board["null"].iloc[k])]
+        table.add_row(*map(str, values), style=style, end_section=not last and groups[k + 1] != groups[k])
     return table
+
+
+JUSTIFIED: Mapping[str, Literal["left"]] = {"method": "left", "group": "left"}
 
 
 def markdown(board: pd.DataFrame) -> str:
     """The leaderboard as a Markdown table."""
     words = display(board)
-    lines = [words.columns, ["---"] * len(words.columns), *words.itertuples(index=False)]
-    return "\n".join("| " + " | ".join(str(cell).replace("|", "\\|") for cell in line) + " |" for line in lines) + "\n"
+    return markdown_table(words.columns, words.itertuples(index=False)) + "\n"
 
 
 def csv(board: pd.DataFrame) -> str:
     """The leaderboard with all its digits."""
     return str(board.to_csv(index=False, lineterminator="\n"))
+
+
+ACCURACIES = {
+    "alpha": ("alpha", "first"),
+    "trainings": ("value", "size"),
+    "accuracy": ("value", "mean"),
+    "lowest": ("value", "min"),
+    "highest": ("value", "max"),
+    "below": ("gated", "sum"),
+}
 
 
 def accuracies(results: Results) -> pd.DataFrame:
@@ -114,20 +132,15 @@ def accuracies(results: Results) -> pd.DataFrame:
     Columns: the factors, alpha, trainings, accuracy (mean), lowest, highest, below (trainings under the gate),
     published_alpha, published, difference (ours minus theirs, in points).
     """
-    rows, factors = results.rows, results.run["factors"]
+    factors = results.run["factors"]
+    if not factors:
+        return pd.DataFrame(columns=list(ACCURACIES))
+    rows = results.rows
     rows = rows[rows["part"].eq("training") & rows["metric"].eq("accuracy")]
     rows = rows.assign(value=100 * rows["value"].astype(float), gated=rows["status"].eq("below gate"))
     if "alpha" not in rows:
         rows = rows.assign(alpha=np.nan)
-    table = rows.groupby(factors, sort=False, as_index=False).agg(
-        alpha=("alpha", "first"),
-        trainings=("value", "size"),
-        accuracy=("value", "mean"),
-        lowest=("value", "min"),
-        highest=("value", "max"),
-        below=("gated", "sum"),
-    )
-    table = in_order(results, table)
+    table = in_order(results, rows.groupby(factors, sort=False, as_index=False).agg(**ACCURACIES))
     key = [table[factor].str.lower() for factor in factors]
     published = _published(results).reindex(pd.MultiIndex.from_arrays(key)).set_axis(table.index)
     return table.join(published).assign(difference=lambda both: both["accuracy"] - both["published"])
@@ -136,45 +149,60 @@ def accuracies(results: Results) -> pd.DataFrame:
 def _published(results: Results) -> pd.DataFrame:
     """published_alpha and published accuracy by the factors in lower case; no rows for other suites."""
     factors = results.run["factors"]
-    tables = PUBLISHED.get(results.run["suite"], {}) if "size" in factors else {}
-    parts = [papers.table(name).assign(size=size) for size, name in tables.items()]
     columns = ["published_alpha", "published"]
-    if not parts:
+    tables = PUBLISHED.get(results.run["suite"], {})
+    if not tables or "size" not in factors:
         return pd.DataFrame(columns=columns, index=pd.MultiIndex.from_arrays([[] for _ in factors]), dtype=float)
+    parts = [papers.table(name).assign(size=size) for size, name in tables.items()]
     every = pd.concat(parts).rename(columns={"alpha": "published_alpha", "accuracy": "published"})
     return every.assign(**{name: every[name].str.lower() for name in factors}).set_index(factors)[columns]
 
 
 def failures(tables: Sequence[Medians]) -> pd.DataFrame:
     """Samples that took part and got no score: method, status, message, metrics, panels, share of its samples."""
+    columns = [*REASON, "metrics", "panels", "share"]
     if not tables:
-        return pd.DataFrame(columns=["method", "status", "message", "metrics", "panels", "share"])
+        return pd.DataFrame(columns=columns)
     every = pd.concat([table.rows.assign(metric=table.metric) for table in tables], ignore_index=True)
-    key, whole = ["method", "status", "message"], every.groupby(["metric", "method"]).size()
+    asked = every.groupby(["metric", "method"]).size()
     lost = every[every["failed"]]
-    parts = []
-    for names, group in lost.groupby(key, sort=False):
-        per_metric = group.groupby("metric").size()
-        shares = [count / whole[metric, names[0]] for metric, count in per_metric.items()]
-        metrics = "all" if len(per_metric) == len(tables) else ", ".join(per_metric.index)
-        parts.append((*names, metrics, group["panel"].nunique(), max(shares)))
-    frame = pd.DataFrame(parts, columns=[*key, "metrics", "panels", "share"])
-    return frame.sort_values("share", ascending=False, ignore_index=True)
+    lines = [_failure(reason, own, asked, of=len(tables)) for reason, own in lost.groupby(REASON, sort=False)]
+    return pd.DataFrame(lines, columns=columns).sort_values("share", ascending=False, ignore_index=True)
+
+
+REASON = ["method", "status", "message"]
+
+
+def _failure(reason: tuple[str, ...], lost: pd.DataFrame, asked: pd.Series, *, of: int) -> tuple[Any, ...]:
+    """One line of `failures`: of how many samples (metric, method) were asked, and how many metrics there are."""
+    per_metric = lost.groupby("metric").size()
+    shares = [count / asked[metric, reason[0]] for metric, count in per_metric.items()]
+    metrics = "all"
+    if len(per_metric) < of:
+        metrics = ", ".join(per_metric.index)
+    return (*reason, metrics, lost["panel"].nunique(), max(shares))
 
 
 def skips(results: Results) -> pd.DataFrame:
     """What took no part and why: what, status, message, times, where (a few panels by name)."""
     rows = results.rows
-    gated = rows["part"].eq("sweep") & rows["status"].eq("below gate")  # a sweep is made to go below
-    lost = ~rows["status"].isin(SCORED) & (~rows["part"].eq("scores") | rows["status"].isin(ABSENT))
-    rows = rows[lost & ~gated]
-    rows = rows.assign(what=rows["method"].mask(rows["method"].eq(""), rows["part"]), panel=panel_names(results, rows))
-    parts = []
-    for names, group in rows.groupby(["what", "status", "message"], sort=False):
-        panels = group["panel"].unique()
-        more = f" and {len(panels) - 6} more" if len(panels) > 6 else ""
-        parts.append((*names, len(panels), ", ".join(panels[:6]) + more))
-    return pd.DataFrame(parts, columns=["what", "status", "message", "panels", "where"])
+    swept = rows["part"].eq("sweep") & rows["status"].eq("below gate")  # a sweep is made to go below
+    ranked = rows["part"].eq("scores") & ~rows["status"].isin(ABSENT)  # these are failures
+    rows = rows[~rows["status"].isin(SCORED) & ~ranked & ~swept]
+    what = rows["method"].mask(rows["method"].eq(""), rows["part"])
+    rows = rows.assign(what=what, panel=panel_names(results, rows))
+    lines = []
+    for reason, own in rows.groupby(["what", "status", "message"], sort=False):
+        panels = list(own["panel"].unique())
+        lines.append((*reason, len(panels), _few(panels)))
+    return pd.DataFrame(lines, columns=["what", "status", "message", "panels", "where"])
+
+
+def _few(names: Sequence[str], *, most: int = 6) -> str:
+    shown = ", ".join(names[:most])
+    if len(names) > most:
+        return f"{shown} and {len(names) - most} more"
+    return shown
 
 
 def times(results: Results) -> pd.Series:

@@ -9,9 +9,9 @@ from forsooth.report.aggregate import Results, panel_names
 from forsooth.report.leaderboard import losses, wins
 from forsooth.report.medians import Medians
 from forsooth.report.promises import broken_promises
-from forsooth.report.tables import number, share
 from forsooth.stats.differences import enough
 from forsooth.stats.spread import FEWEST
+from forsooth.wording import listed, number, plural, share
 
 NOTABLE = 0.05  # share of lost samples from which a method is named
 
@@ -24,7 +24,8 @@ def verdict(results: Results, tables: Mapping[str, Medians], boards: Mapping[str
     if not tables:
         return ("No map was scored, so there is nothing to rank.",)
     first = next(iter(tables))
-    table, board = tables[first], boards[first]
+    table = tables[first]
+    board = boards[first]
     if table.null.all():
         return ("No method was scored, only nulls.", _gated(results))
     said = (
@@ -44,14 +45,28 @@ def _winner(metric: str, board: pd.DataFrame) -> str:
     ranked = board[board["group"].ne("")]
     if ranked.empty:
         return ""
-    best, ties = ranked.iloc[0], ranked[ranked["group"].eq("A")]["method"].tolist()[1:]
-    nulls = int(ranked["null"].sum())
-    rivals = plural(len(ranked) - nulls, "method") + (f" and {plural(nulls, 'null')}" if nulls else "")
+    best = ranked.iloc[0]
     ends = f"{number(best['low'])} to {number(best['high'])}"
     where = f"score {number(best['score'])}, 95 % interval {ends} over {best['over']}"
-    tied = f"; it cannot be told from {listed(ties)}" if ties else ""
-    null = ", which never looks at the model," if best["null"] else ""
-    return f"By {metric}, {best['method']}{null} comes first among {rivals} ({where}){tied}."
+    null = {True: ", which never looks at the model,", False: ""}[bool(best["null"])]
+    return f"By {metric}, {best['method']}{null} comes first among {_rivals(ranked)} ({where}){_tied(ranked)}."
+
+
+def _rivals(ranked: pd.DataFrame) -> str:
+    """How many are ranked, in words."""
+    nulls = int(ranked["null"].sum())
+    methods = plural(len(ranked) - nulls, "method")
+    if not nulls:
+        return methods
+    return f"{methods} and {plural(nulls, 'null')}"
+
+
+def _tied(ranked: pd.DataFrame) -> str:
+    """Whom the first is no better than, as the end of a sentence."""
+    ties = ranked[ranked["group"].eq("A")]["method"].tolist()[1:]
+    if not ties:
+        return ""
+    return f"; it cannot be told from {listed(ties)}"
 
 
 def _others(boards: Mapping[str, pd.DataFrame]) -> str:
@@ -63,20 +78,24 @@ def _others(boards: Mapping[str, pd.DataFrame]) -> str:
     if not leads:
         return ""
     (_, own), *others = leads.items()
-    also = [f"It also comes first by {listed(own[1:])}."] if own[1:] else []
-    return " ".join([*also, *(f"By {listed(metrics)}, {leader} comes first." for leader, metrics in others)])
+    sentences = [f"By {listed(metrics)}, {leader} comes first." for leader, metrics in others]
+    if own[1:]:
+        sentences.insert(0, f"It also comes first by {listed(own[1:])}.")
+    return " ".join(sentences)
 
 
 def _against_nulls(table: Medians) -> str:
     nulls = [name for name, null, rival in zip(table.methods, table.null, table.rival, strict=True) if null and rival]
     if not nulls or table.null.all():
         return ""
-    won, total = int(wins(table).any(axis=1).sum()), len(table.panels)
-    where = f"In {won} of {plural(total, 'panel')}" if won < total else f"In each of {total} panels"
-    where = "In the one panel" if won == total == 1 else where
-    none = f"; in {total - won} none is" if won < total else ""
-    maps = f"every map that never looks at the model ({listed(nulls)})"
-    return f"{where} at least one method is clearly better than {maps}{none}."
+    won = int(wins(table).any(axis=1).sum())
+    total = len(table.panels)
+    better = f"at least one method is clearly better than every map that never looks at the model ({listed(nulls)})"
+    if won < total:
+        return f"In {won} of {plural(total, 'panel')} {better}; in {total - won} none is."
+    if total == 1:
+        return f"In the one panel {better}."
+    return f"In each of {total} panels {better}."
 
 
 def _strongest_null(results: Results, table: Medians) -> str:
@@ -91,8 +110,10 @@ def _strongest_null(results: Results, table: Medians) -> str:
         return "No such map clearly beats a method in any panel."
     there = np.isfinite(table.value[panel, methods]).sum()
     where = panel_names(results, table.panels.iloc[[panel]])[0]
-    inside = f" in {where}" if where else ""
-    return f"At worst, {table.methods[nulls[null]]} clearly beats {beaten.max()} of {there} methods{inside}."
+    worst = f"At worst, {table.methods[nulls[null]]} clearly beats {beaten.max()} of {there} methods"
+    if not where:
+        return f"{worst}."
+    return f"{worst} in {where}."
 
 
 def _never(board: pd.DataFrame) -> str:
@@ -100,14 +121,16 @@ def _never(board: pd.DataFrame) -> str:
     losers = methods[methods["wins"].eq(0)]["method"].tolist()
     if not losers or not board["null"].any():
         return ""
-    are = "is" if len(losers) == 1 else "are"
+    are = {1: "is"}.get(len(losers), "are")
     return f"{len(losers)} of {len(methods)} methods {are} clearly better than all these in no panel: {listed(losers)}."
 
 
 def _failing(board: pd.DataFrame) -> str:
     lost = board[board["failed"].ge(NOTABLE)].sort_values("failed", ascending=False)
-    said = [f"{line.method} on {share(line.failed)}" for line in lost.itertuples()]
-    return f"No usable map, and so the worst possible score: {listed(said)} of samples." if said else ""
+    if lost.empty:
+        return ""
+    shares = [f"{line.method} on {share(line.failed)}" for line in lost.itertuples()]
+    return f"No usable map, and so the worst possible score: {listed(shares)} of samples."
 
 
 def _broken(board: pd.DataFrame) -> str:
@@ -119,10 +142,14 @@ def _gated(results: Results) -> str:
     gated = int(training["status"].eq("below gate").sum())
     if not gated:
         return ""
-    were = "was" if gated == 1 else "were"
+    were = {1: "was"}.get(gated, "were")
     return f"{gated} of {len(training)} trained models fell below the accuracy gate and {were} not explained."
 
 
+ONE_TRAINING = (
+    "There is one training per panel: intervals are over samples alone (each with draws of its own), cannot know how "
+    "another training differs, and nothing here is claimed beyond these networks."
+)
 ONE_DRAW = "They know the data of this run: another seed makes or draws other data."
 
 
@@ -138,19 +165,18 @@ def _of_trainings(table: Medians) -> list[str]:
     networks = {panel.network: len(panel.seeds) for panel in table.chance}
     single = sum(trainings == 1 for trainings in networks.values())
     if single == len(networks):
-        alone = "There is one training per panel: intervals are over samples alone (each with draws of its own)"
-        return [
-            f"{alone}, cannot know how another training differs, and nothing here is claimed beyond these networks."
-        ]
-    known = ["Intervals are over samples (each with draws of its own) and trainings."]
-    if sum(networks.values()) - len(networks) < FEWEST:
-        many = "one network" if len(networks) == 1 else f"{len(networks)} networks"
-        few = f"{sum(networks.values())} trainings of {many} are too few to know how far trainings differ"
-        known.append(f"But {few}: intervals are wide, and no method that is trained is called clearly better or worse.")
+        return [ONE_TRAINING]
+    sentences = ["Intervals are over samples (each with draws of its own) and trainings."]
+    trainings = sum(networks.values())
+    if trainings - len(networks) < FEWEST:
+        many = {1: "one network"}.get(len(networks), f"{len(networks)} networks")
+        few = f"{trainings} trainings of {many} are too few to know how far trainings differ"
+        wide = "intervals are wide, and no method that is trained is called clearly better or worse"
+        sentences.append(f"But {few}: {wide}.")
     elif single:
-        are = "has" if single == 1 else "have"
-        known.append(f"{single} of {len(networks)} networks {are} one training: taken to spread as the others do.")
-    return known
+        have = {1: "has"}.get(single, "have")
+        sentences.append(f"{single} of {len(networks)} networks {have} one training: taken to spread as the others do.")
+    return sentences
 
 
 def _of_samples(table: Medians) -> list[str]:
@@ -161,23 +187,3 @@ def _of_samples(table: Medians) -> list[str]:
         return []
     there = f"A panel has {plural(fewest, 'sample')} only"
     return [f"{there}: it takes {needed} to call a method clearly better than a null among so many comparisons."]
-
-
-def plural(count: int, noun: str) -> str:
-    """
-    >>> plural(1, "null"), plural(2, "null")
-    ('1 null', '2 nulls')
-    """
-    return f"{count} {noun}{'' if count == 1 else 's'}"
-
-
-def listed(names: list[str], *, most: int = 8) -> str:
-    """Names in a sentence.
-
-    >>> listed(["a"]), listed(["a", "b", "c"]), listed(["a", "b", "c"], most=2)
-    ('a', 'a, b and c', 'a, b and 1 other')
-    """
-    if len(names) > most:
-        rest = len(names) - most
-        names = [*names[:most], plural(rest, "other")]
-    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)

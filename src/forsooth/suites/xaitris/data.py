@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 
 from forsooth.datasets import folders
-from forsooth.datasets.settings import Setting
 from forsooth.datasets.tetromino import tetromino
+from forsooth.datasets.tetromino_settings import Setting
 from forsooth.plain import remembered
 from forsooth.records import NO_MODEL, Cell, Dataset, Row, Value
 from forsooth.suites import choose

@@ -14,11 +14,11 @@ from matplotlib.ticker import MaxNLocator
 from forsooth.report.aggregate import Results
 from forsooth.report.drawing import (
     INK,
-    MUTED,
     SHADES,
     Drawing,
     Tables,
     colours,
+    name_style,
     note,
     outer_groups,
     present,
@@ -27,6 +27,7 @@ from forsooth.report.drawing import (
 )
 from forsooth.report.leaderboard import board
 from forsooth.report.medians import Medians
+from forsooth.suites.xaitris.more_figures import accuracy_by_alpha, strategies
 
 CAPTION = (
     "Quartiles (box), median (white tick), 5th and 95th percentile (line) over samples and trainings. Shading tells "
@@ -193,18 +194,17 @@ def _names(axis: Axes, table: Medians, order: Sequence[str]) -> None:
     axis.set_yticks(range(len(order)), order, fontsize=7.5)
     nulls = {method for method, null in zip(table.methods, table.null, strict=True) if null}
     for label, method in zip(axis.get_yticklabels(), order, strict=True):
-        if method in nulls:
-            label.set(color=MUTED, fontstyle="italic")
-        else:
-            label.set_color(INK)
+        name_style(label, null=method in nulls)
 
 
 def _middle(axis: Axes) -> float:
     """Height of the middle of the axes in the figure, from 0 to 1."""
     place = axis.get_position()
-    return (place.y0 + place.y1) / 2
+    return float(place.y0 + place.y1) / 2
 
 
 FIGURES = {
     "boxes": boxes,
+    "accuracy_by_alpha": accuracy_by_alpha,
+    "strategies": strategies,
 }

@@ -7,7 +7,7 @@ from dataclasses import replace
 from forsooth import names, plugins, seeds
 from forsooth.attributions import METHODS
 from forsooth.datasets import folders
-from forsooth.datasets import settings as tetromino
+from forsooth.datasets import tetromino_settings as tetromino
 from forsooth.engine import make_task
 from forsooth.models import MODELS, recipes
 from forsooth.records import Architecture, Choice, Method, Metric, Plan, Row, Task

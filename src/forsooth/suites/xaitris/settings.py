@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from forsooth.datasets import settings as tetromino
+from forsooth.datasets import tetromino_settings as tetromino
 
 NETS = ("llr", "mlp", "cnn")
 

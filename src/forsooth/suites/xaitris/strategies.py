@@ -6,8 +6,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from forsooth.datasets.settings import Setting
 from forsooth.datasets.tetromino import tetromino
+from forsooth.datasets.tetromino_settings import Setting
 from forsooth.engine import task
 from forsooth.names import find
 from forsooth.records import Cell

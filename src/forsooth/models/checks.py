@@ -1,4 +1,4 @@
-"""What may be asked of a network for square images: all of them refuse in the same words."""
+"""Checks of the arguments of networks for square images: all of them refuse in the same words."""
 
 from collections.abc import Iterable, Mapping
 
@@ -14,13 +14,13 @@ def check(name: str, *, size: int, least: int, variant: str, channels_in: int, c
     positive({"channels_in": channels_in, "classes": classes})
 
 
-def positive(given: Mapping[str, int]) -> None:
+def positive(arguments: Mapping[str, int]) -> None:
     """UsageError that names the first argument below 1."""
-    for name, value in given.items():
+    for name, value in arguments.items():
         if value < 1:
             raise UsageError(f"`{name}` must be at least 1, got {value}")
 
 
-def unknown(name: str, value: object, known: Iterable[object]) -> UsageError:
+def unknown(name: str, value: object, choices: Iterable[object]) -> UsageError:
     """The error for an argument that must be one of a few values."""
-    return UsageError(f"`{name}` must be one of {', '.join(map(str, known))}, got {value!r}")
+    return UsageError(f"`{name}` must be one of {', '.join(map(str, choices))}, got {value!r}")

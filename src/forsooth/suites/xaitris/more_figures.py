@@ -1,0 +1,130 @@
+"""Figures beside the scores: accuracy against the strength of the signal, and what the scores reward."""
+
+from collections.abc import Iterable, Sequence
+from itertools import product
+from textwrap import wrap
+from typing import Any
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+from forsooth.report import maps
+from forsooth.report.aggregate import Results, levels
+from forsooth.report.charts import gate_line
+from forsooth.report.drawing import HUES, MARKERS, Drawing, Tables, note, outer_groups, present, roles, sheet
+from forsooth.wording import number
+
+
+def accuracy_by_alpha(results: Results, tables: Tables) -> tuple[Drawing, ...]:
+    """Accuracy against the signal-to-noise ratio, as in Fig. B2 of [clark2024xaitris]."""
+    rows = results.rows
+    rows = rows[rows["part"].eq("sweep") & rows["metric"].eq("accuracy") & rows["value"].notna()]
+    drawings = []
+    for name, group in outer_groups(results, rows):
+        drawing = Drawing(
+            name="_".join(["accuracy_by_alpha", *name]),
+            title=" · ".join(["Accuracy against the strength of the signal", *name]),
+            caption="Mean test accuracy for each signal-to-noise ratio α, lowest and highest training (band).",
+            alt=f"Curves of test accuracy against alpha for the models {', '.join(group['model'].unique())}",
+            figure=_sweep(results, group),
+        )
+        drawings.append(drawing)
+    return tuple(drawings)
+
+
+def _sweep(results: Results, rows: pd.DataFrame) -> Figure:
+    """A row of axes for each level of one factor, a column for each of another."""
+    _, across, down = roles(results)
+    tops = present(results, across, rows)
+    sides = present(results, down, rows)
+    figure = sheet(1 + 2.6 * len(tops), 0.8 + 1.7 * len(sides))
+    axes = figure.subplots(len(sides), len(tops), squeeze=False, sharex=True, sharey=True)
+    for (k, side), (j, top) in product(enumerate(sides), enumerate(tops)):
+        _curves(axes[k, j], results, _where(_where(rows, across, top), down, side))
+    _headings(axes, tops, sides)
+    axes[0, 0].set_ylim(100 * min(0.5, rows["value"].min()) - 5, 103)  # shared by all
+    handles, labels = _legend(axes.ravel())
+    figure.legend(handles, labels, loc="lower center", ncols=6, frameon=False)
+    figure.tight_layout(rect=(0, 0.3 / figure.get_figheight(), 1, 1))
+    return figure
+
+
+def _where(rows: pd.DataFrame, factor: str | None, level: str) -> pd.DataFrame:
+    if factor is None:
+        return rows
+    return rows[rows[factor].eq(level)]
+
+
+def _headings(axes: NDArray[Any], tops: Sequence[str], sides: Sequence[str]) -> None:
+    for axis, top in zip(axes[0], tops, strict=True):
+        note(axis, top, (0.5, 1), (0, 6), align="center", bold=True)
+    for axis, side in zip(axes[:, 0], sides, strict=True):
+        axis.set_ylabel(f"{side}\ntest accuracy, %".lstrip())
+    for axis in axes[-1]:
+        axis.set_xlabel("α")
+
+
+def _legend(axes: Iterable[Axes]) -> tuple[list[Any], list[str]]:
+    """Every line once, though it stands in many axes."""
+    handles: dict[str, Any] = {}
+    for axis in axes:
+        for handle, label in zip(*axis.get_legend_handles_labels(), strict=True):
+            handles[label] = handle
+    return list(handles.values()), list(handles)
+
+
+def _curves(axis: Axes, results: Results, rows: pd.DataFrame) -> None:
+    for k, model in enumerate(levels(results, "model")):
+        curve = rows[rows["model"].eq(model)].groupby("alpha")["value"].agg(["mean", "min", "max"]) * 100
+        if curve.empty:
+            continue
+        colour = HUES[k % len(HUES)]
+        look: dict[str, Any] = {"marker": MARKERS[k % len(MARKERS)], "markersize": 3.5, "linewidth": 1.4}
+        axis.fill_between(curve.index, curve["min"], curve["max"], color=colour, alpha=0.18, linewidth=0)
+        axis.plot(curve.index, curve["mean"], color=colour, label=model, **look)
+    gate_line(axis, results, vertical=False)
+    axis.grid()
+
+
+def strategies(results: Results, tables: Tables) -> tuple[Drawing, ...]:
+    """What the scores say of maps drawn by hand, as Fig. B3 of [clark2024xaitris]."""
+    pictures = maps.pictures(results)
+    rows = results.rows[results.rows["part"].eq("strategies")]
+    outer = roles(results)[0]
+    drawings = []
+    for name, group in outer_groups(results, rows):
+        shown = pictures[pictures["kind"].eq("strategy") & pictures["method"].isin(group["method"])]
+        if outer:
+            shown = shown.merge(group[[*outer]].drop_duplicates())
+        if shown.empty:
+            continue
+        drawing = Drawing(
+            name="_".join(["strategies", *name]),
+            title=" · ".join(["What the scores reward", *name]),
+            caption="Maps drawn by hand and what the scores make of them.",
+            alt="Hand-made maps with their scores: " + ", ".join(shown["method"].unique()),
+            figure=_row_of_maps(results, shown.drop_duplicates("method"), group),
+        )
+        drawings.append(drawing)
+    return tuple(drawings)
+
+
+def _row_of_maps(results: Results, pictures: pd.DataFrame, rows: pd.DataFrame) -> Figure:
+    """The pictures side by side, each with its name above and its scores below."""
+    figure = sheet(1.75 * len(pictures), 2.85)
+    axes = figure.subplots(1, len(pictures), squeeze=False)[0]
+    for axis, picture in zip(axes, pictures.itertuples(), strict=True):
+        axis.imshow(maps.painted(results.pictures[picture.tensor], picture.method), interpolation="nearest")
+        axis.set_axis_off()
+        axis.set_title("\n".join(wrap(picture.method, 18)), fontsize=9)
+        words = axis.text(0.5, -0.06, _scores(rows, picture.method), transform=axis.transAxes)
+        words.set(ha="center", va="top", fontsize=8.5, linespacing=1.4)
+    figure.subplots_adjust(left=0.02, right=0.98, top=0.84, bottom=0.27, wspace=0.12)
+    return figure
+
+
+def _scores(rows: pd.DataFrame, method: str) -> str:
+    scores = rows[rows["method"].eq(method)].groupby("metric", sort=False)["value"].mean()
+    return "\n".join(f"{metric} {number(value, digits=2)}" for metric, value in scores.items())
