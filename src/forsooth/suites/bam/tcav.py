@@ -15,7 +15,7 @@ from forsooth.suites.bam import data
 from forsooth.suites.bam.data import DataSpec, Images, Sizes
 from forsooth.suites.bam.specs import ConceptAsk, NetSpec, Panel, Shown, fine_name
 from forsooth.suites.bam.tasks import explained_network, facts_of
-from forsooth.suites.bam.world import WorldSpec
+from forsooth.suites.bam.world import WorldSpec, world
 
 INSIDE = "1."  # the network behind the convolution that normalises
 
@@ -41,13 +41,11 @@ class TcavScore(NamedTuple):
 def ask_tcav(*trained: Cell, world: WorldSpec, sizes: Sizes, panel: Panel, ask: ConceptAsk) -> Cell:
     """TCAV of the common feature in every network, and the contrasts between networks."""
     spec = DataSpec(world, sizes)
-    everywhere = data.images(spec, 1.0, count=ask.count)
-    first_class = data.images(spec, 1.0, count=ask.count, first_only=True)
     examples = concept_examples(spec, ask)
     scores = {}
     nets = [facts_of(cell).net for cell in trained]
     for cell, net in zip(trained, nets, strict=True):
-        seen = everywhere if net.k is None else first_class
+        seen = data.images(spec, 1.0, count=ask.count, first_only=net.k is not None)
         tests = layer_tests(cell, seen, examples, ask)
         scores[net.name] = tcav_score(tests, seen.rows, level=ask.level)
     return Cell(rows=tuple(contrast_rows(panel.row("concepts", method="tcav"), nets, scores)))
@@ -75,7 +73,7 @@ def concept_examples(spec: DataSpec, ask: ConceptAsk) -> list[Tensor]:
     """Images (k, 3, h, w) with the common feature, then random sets of scenes without, from the training split."""
     pastes = data.table(spec, 1.0)
     rows = pastes.splits["train"]
-    scene = data.world(spec.world).scenes.y[pastes.scene[rows]]
+    scene = world(spec.world).scenes.y[pastes.scene[rows]]
     shown: Shown = "os"
     examples = []
     for number in range(ask.random_sets + 1):
