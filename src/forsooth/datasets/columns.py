@@ -127,15 +127,22 @@ def coded(column: pd.Series, train: np.ndarray) -> tuple[np.ndarray, int]:
     return values, len(order)
 
 
+def binned(values: np.ndarray) -> tuple[np.ndarray, int]:
+    """(n,) int, the bin of each of values (n,) between and on their deciles; and how many bins there are."""
+    cuts = np.unique(np.quantile(values, np.arange(1, BINS) / BINS, method="inverted_cdf"))
+    below = np.searchsorted(cuts, values, side="left")
+    up_to = np.searchsorted(cuts, values, side="right")
+    return below + up_to, 2 * len(cuts) + 1
+
+
 def mutual_information(values: np.ndarray, y: np.ndarray) -> float:
     """Mutual information in nats of values (n,), cut at their deciles, and y (n,) int.
 
     A value that lies on a cut has a bin of its own, so that a column that is mostly 0 is told from its few others.
     """
-    cuts = np.unique(np.quantile(values, np.arange(1, BINS) / BINS, method="inverted_cdf"))
-    bins = np.searchsorted(cuts, values, side="left") + np.searchsorted(cuts, values, side="right")
+    bins, count = binned(values)
     classes = int(y.max()) + 1
-    counts = np.bincount(bins * classes + y, minlength=(2 * len(cuts) + 1) * classes)
+    counts = np.bincount(bins * classes + y, minlength=count * classes)
     joint = counts.reshape(-1, classes) / len(y)
     independent = joint.sum(1, keepdims=True) * joint.sum(0)
     there = joint > 0

@@ -30,14 +30,19 @@ def crops(photos: Photos, splits: Sequence[Tensor], *, size: int, seed: int) -> 
     backgrounds = torch.empty(n, size, size)
     if len(images) >= n:
         which = torch.randperm(len(images), generator=draws)[:n]
-        for part, own in zip(backgrounds.split(CHUNK), which.split(CHUNK), strict=True):
-            part.copy_(_resized(images[own], size))
+        _shrink(backgrounds, images, which)
     else:
         which = shared_out(len(images), splits, generator=draws)
         _cut(backgrounds, images, which, generator=draws)
     for part in backgrounds.split(CHUNK):
         part -= part.mean((1, 2), keepdim=True)
     return backgrounds
+
+
+def _shrink(backgrounds: Tensor, images: Tensor, which: Tensor) -> None:
+    """Fill backgrounds (n, size, size) with the whole of each of images[which], (k, side, side) uint8 and (n,) int."""
+    for part, own in zip(backgrounds.split(CHUNK), which.split(CHUNK), strict=True):
+        part.copy_(_resized(images[own], backgrounds.shape[-1]))
 
 
 def _cut(backgrounds: Tensor, images: Tensor, which: Tensor, *, generator: torch.Generator) -> None:

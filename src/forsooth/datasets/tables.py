@@ -3,7 +3,7 @@
 import re
 import warnings
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -128,11 +128,15 @@ def read(path: Path) -> pd.DataFrame:
         rows, columns = frame.shape
         raise UsageError(f"`path` must hold rows and at least two columns, got {rows} rows and {columns} in {path}")
     frame.columns = frame.columns.map(str)
-    if suffix(path) in (".csv", ".csv.gz", ".tsv") and all(is_number(name) for name in frame.columns):
-        raise UsageError(
-            f"`path` must start with a line of column names, got {', '.join(frame.columns[:3])} … in {path}"
-        )
+    if suffix(path) in (".csv", ".csv.gz", ".tsv"):
+        check_header(list(frame.columns), path)
     return frame
+
+
+def check_header(names: Sequence[str], path: Path) -> None:
+    """UsageError where the names of the columns are numbers: the first line of a text is then data."""
+    if all(is_number(name) for name in names):
+        raise UsageError(f"`path` must start with a line of column names, got {', '.join(names[:3])} … in {path}")
 
 
 def parsed(path: Path) -> pd.DataFrame:
@@ -190,9 +194,16 @@ def label_of(frame: pd.DataFrame, label: str | None, path: Path) -> tuple[str, K
         return label, known
     if known:
         return known.label, known
+    return usual_label(frame), None
+
+
+def usual_label(frame: pd.DataFrame) -> str:
+    """The column with one of the usual names of labels, else the last."""
     by_lower_name = {str(name).lower(): str(name) for name in frame.columns}
-    usual = [by_lower_name[name] for name in LABELS if name in by_lower_name]
-    return [*usual, str(frame.columns[-1])][0], None
+    for name in LABELS:
+        if name in by_lower_name:
+            return by_lower_name[name]
+    return str(frame.columns[-1])
 
 
 def classes_of(column: pd.Series, path: Path) -> tuple[torch.Tensor, list[str]]:

@@ -17,7 +17,7 @@ from PIL import Image
 from torch import Tensor
 
 from forsooth.datasets.labelled import check_room, rgb
-from forsooth.datasets.splitting import HELD, LEAST, share_out
+from forsooth.datasets.splitting import HELD, LEAST, class_counts, share_out
 from forsooth.records import Dataset, UsageError
 from forsooth.seeds import generator
 
@@ -85,7 +85,7 @@ def crops(
     check(y, splits, path)
     facts = {
         "classes": list(NAMES),
-        "counts": dict(zip(NAMES, torch.bincount(y, minlength=len(NAMES)).tolist(), strict=True)),
+        "counts": class_counts(y, NAMES),
         "mean": list(MEAN),
         "std": list(STD),
         "side": side,
