@@ -22,9 +22,7 @@ def crops(photos: Photos, splits: Sequence[Tensor], *, size: int, seed: int) -> 
     are used equally often (within one), at random places, half of them mirrored left to right.
     """
     images = photos.images
-    side = images.shape[-1]
-    if side < size:
-        raise UsageError(f"`photos` must be at least {size} px wide, got {side} px")
+    _check_width(images, size)
     n = sum(len(rows) for rows in splits)
     draws = generator(seed, "crops")
     backgrounds = torch.empty(n, size, size)
@@ -37,6 +35,12 @@ def crops(photos: Photos, splits: Sequence[Tensor], *, size: int, seed: int) -> 
     for part in backgrounds.split(CHUNK):
         part -= part.mean((1, 2), keepdim=True)
     return backgrounds
+
+
+def _check_width(images: Tensor, size: int) -> None:
+    side = images.shape[-1]
+    if side < size:
+        raise UsageError(f"`photos` must be at least {size} px wide, got {side} px")
 
 
 def _shrink(backgrounds: Tensor, images: Tensor, which: Tensor) -> None:

@@ -12,7 +12,7 @@ import pandas as pd
 import torch
 from PIL import Image, ImageOps
 
-from forsooth.datasets.folders import Reader, first_few, opened
+from forsooth.datasets.folders import Reader, failure, first_few, opened
 from forsooth.datasets.splitting import LEAST, SPLITS, arrange, check_classes, class_counts, share_out
 from forsooth.records import Dataset, UsageError
 
@@ -211,7 +211,7 @@ def read_squares(
         try:
             pixels[len(kept)], shorter = colour_square(readers[entry.file](), side=side)
         except Exception as error:  # a damaged image can raise anything in its decoder; it is named, never dropped
-            failed.append(f"{entry.file}: {str(error) or type(error).__name__}")
+            failed.append(failure(entry.file, error))
             continue
         kept.append(entry)
         enlarged += shorter < side

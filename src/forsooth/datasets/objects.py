@@ -15,7 +15,7 @@ import torch
 from PIL import Image
 from torch import Tensor
 
-from forsooth.datasets.folders import Reader, opened
+from forsooth.datasets.folders import Reader, failure, opened
 from forsooth.datasets.labelled import index_bytes
 from forsooth.datasets.scenes import rgb
 from forsooth.names import unknown
@@ -270,7 +270,7 @@ def _readable(readers: Mapping[str, Reader], failed: list[str], *, side: int) ->
         try:
             images[name] = _cutout(read(), side=side)
         except Exception as error:  # a damaged image can raise anything in its decoder; it is named, never dropped
-            failed.append(f"{name}: {str(error) or type(error).__name__}")
+            failed.append(failure(name, error))
     return images
 
 

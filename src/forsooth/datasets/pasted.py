@@ -253,22 +253,17 @@ def rendered(
         x = plain(ground, x)
     alpha = x.new_zeros(x.shape[0], *x.shape[2:])
     images = [cutouts.images[k] for k in pastes.cutout[rows].tolist()]
-    places = _places(pastes, rows, images, scene=(scenes.shape[-2], scenes.shape[-1]))
+    places = _places(pastes, rows, images, scene=(scenes.shape[-2], scenes.shape[-1])).tolist()
     there = (pastes.present[rows] & (shown != "s")).tolist()
     for k, cutout in enumerate(images):
         paste(x[k], alpha[k], cutout, box=places[k], seen=there[k])
     return x, alpha
 
 
-def _places(
-    pastes: Pastes, rows: Tensor, images: Sequence[Tensor], *, scene: tuple[int, int]
-) -> list[tuple[int, int, int, int]]:
-    """Top, left, height and width of the cut-out of each row (k,), which are `images`."""
+def _places(pastes: Pastes, rows: Tensor, images: Sequence[Tensor], *, scene: tuple[int, int]) -> Tensor:
+    """(k, 4) top, left, height and width of the cut-out of each row (k,), which are `images`."""
     sizes = torch.tensor([image.shape[-2:] for image in images]).reshape(-1, 2)
-    places: list[tuple[int, int, int, int]] = boxes(
-        pastes.chance[rows], sizes, scene=scene, placing=pastes.placing
-    ).tolist()
-    return places
+    return boxes(pastes.chance[rows], sizes, scene=scene, placing=pastes.placing)
 
 
 def pasted(
@@ -289,11 +284,11 @@ def pasted(
     """
     _one_of(label, ("scene", "object"), argument="label")
     x, alpha = rendered(pastes, scenes.x, cutouts, shown=shown, ground=ground)
-    facts = {"classes": None, "label": label, "shown": shown, "scenes": scenes.name, "cutouts": cutouts.name}
     if label == "scene":
         y = scenes.y[pastes.scene]
-        facts["classes"] = scenes.facts.get("classes")
+        names = scenes.facts.get("classes")
     else:
         y = cutouts.y[pastes.cutout]
-        facts["classes"] = list(cutouts.classes)
+        names = list(cutouts.classes)
+    facts = {"classes": names, "label": label, "shown": shown, "scenes": scenes.name, "cutouts": cutouts.name}
     return Dataset(f"pasted-{shown}-{label}", x, y, alpha > 0, pastes.splits, facts)

@@ -207,7 +207,7 @@ def reachable(matrix: Tensor, manipulations: Sequence[Manipulation | None], *, p
     return (prior.to(matrix) @ torch.stack(best).sum(0)).item()
 
 
-def luck(accuracy: float, n: int, p_star: float) -> float:
+def p_value(accuracy: float, n: int, p_star: float) -> float:
     """Probability to be right on at least floor(accuracy * n) of n samples, each with probability p_star.
 
     So likely a model that does not know the artefact reaches `accuracy` at most [zhou2022feature, section 4].
@@ -219,6 +219,9 @@ def luck(accuracy: float, n: int, p_star: float) -> float:
         raise UsageError(f"`n` must be at least 1, got {n}")
     right = math.floor(accuracy * n + 1e-6)  # 0.57 * 100 is a little less than 57 in floating point
     return float(bdtrc(right - 1, n, p_star))
+
+
+luck = p_value  # the former name, for callers that still use it
 
 
 def carries(y: Tensor, manipulations: Sequence[Manipulation | None]) -> Tensor:

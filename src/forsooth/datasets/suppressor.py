@@ -36,7 +36,7 @@ def suppressor(
     y = torch.arange(n) % 2
     x = pattern * (2 * y - 1)[:, None] + _noise(n, covariance, seed=seed)
     splits, _ = arrange([None] * n, y, seed=seed, names=CLASSES)
-    truth = torch.tensor([True, False]).expand(n, -1)
+    truth = (pattern != 0).expand(n, -1)
     return Dataset("suppressor", x.float(), y, truth, splits, _facts(covariance, pattern))
 
 

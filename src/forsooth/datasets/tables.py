@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import torch
 
-from forsooth.datasets.columns import CLASSES, KNOWN, Column, Known, numeric, rank
+from forsooth.datasets.columns import CLASSES, PUBLIC_TABLES, Column, PublicTable, numeric, rank
 from forsooth.datasets.splitting import SPLITS, arrange, check_classes
 from forsooth.records import Dataset, UsageError
 
@@ -26,7 +26,7 @@ def table(path: str | Path, *, label: str | None = None, features: int | None = 
     y      (n,) int, classes in the order of their values
     truth  None
 
-    Label: the named column, else that of a known table, else `label`, `target`, `class` or `y`, else the last column.
+    Label: the named column, else that of a public table, else `label`, `target`, `class` or `y`, else the last column.
     Text columns become one number, the rank of the category by frequency in the training rows (0 the most frequent,
     ties by name; a category unseen there comes after all): one column stays one player, and the label is not read.
     Missing values ("?", empty, infinite, HELOC's -7, -8, -9) become the training median. Of the columns, the `features`
@@ -38,17 +38,17 @@ def table(path: str | Path, *, label: str | None = None, features: int | None = 
         raise UsageError(f"`features` must be at least 1, got {features}")
     path = Path(path)
     frame = read(path)
-    name, known = label_of(frame, label, path)
+    name, public = label_of(frame, label, path)
     labelled = frame[frame[name].notna()].reset_index(drop=True)
     y, classes = classes_of(labelled[name], path)
     named = split_of(labelled, name)
     splits, origin = arrange(named or [None] * len(y), y, seed=seed, names=classes)
     train = splits["train"].numpy()
     columns = without_split(labelled.drop(columns=name), named)
-    scores, left_out = rank(columns, y.numpy(), train, known)
+    scores, left_out = rank(columns, y.numpy(), train, public)
     if not scores:
         raise UsageError(f"`path` must hold a usable column beside the label {name!r}, got none in {path}: {left_out}")
-    kept = {column: numeric(labelled[column], train, known) for column in most_telling(scores, features)}
+    kept = {column: numeric(labelled[column], train, public) for column in most_telling(scores, features)}
     values, facts = standardised(kept, train)
     facts = {
         "features": list(kept),
@@ -185,15 +185,15 @@ READERS: dict[str, Callable[[Path], pd.DataFrame]] = {
 }
 
 
-def label_of(frame: pd.DataFrame, label: str | None, path: Path) -> tuple[str, Known | None]:
+def label_of(frame: pd.DataFrame, label: str | None, path: Path) -> tuple[str, PublicTable | None]:
     """The name of the label's column, and the public table that this is, if it is one."""
-    known = next((k for k in KNOWN if {k.label, k.mark} <= set(frame.columns)), None)
+    public = next((k for k in PUBLIC_TABLES if {k.label, k.mark} <= set(frame.columns)), None)
     if label is not None:
         if label not in frame.columns:
             raise UsageError(f"`label` must be a column of {path}: {', '.join(frame.columns)}; got {label!r}")
-        return label, known
-    if known:
-        return known.label, known
+        return label, public
+    if public:
+        return public.label, public
     return usual_label(frame), None
 
 

@@ -143,11 +143,10 @@ def encode(tokens: Sequence[Sequence[str]], words: Sequence[str], *, length: int
         raise UsageError(f"`length` must be at least 1, got {length}")
     index = {word: k for k, word in enumerate(words)}
     lengths = [len(document) for document in tokens]
-    width = max(1, min(length, max(lengths, default=1)))
-    ids = torch.full((len(tokens), width), PADDING)
+    longest = max(lengths, default=1)
+    ids = torch.full((len(tokens), max(1, min(length, longest))), PADDING)
     for row, document in zip(ids, tokens, strict=True):
-        kept = document[:length]
-        row[: len(kept)] = numbered(kept, index)
+        row[: len(document)] = numbered(document[:length], index)
     return ids, encoding_facts(ids, lengths, length=length)
 
 
