@@ -277,9 +277,10 @@ class Judgement:
 class Reproduction:
     """A published table or figure that can be made again: a run like any other, then a judgement of its rows.
 
-    settings  the record that `--set` changes
-    plan      (settings, choice) -> Plan
-    judge     Outcome -> Judgement; pure: it computes nothing that a task could have left behind
+    settings   the record that `--set` changes
+    plan       (settings, choice) -> Plan
+    judge      Outcome -> Judgement; pure: it computes nothing that a task could have left behind
+    with_data  settings in the place of those where the user's data are given; None: the same
     """
 
     name: str
@@ -287,6 +288,7 @@ class Reproduction:
     settings: Any
     plan: Callable[[Any, Choice], Plan]
     judge: Callable[[Outcome], Judgement]
+    with_data: Any = None
 
 
 @dataclass(frozen=True)
@@ -314,12 +316,3 @@ class Suite:
     figures: Callable[[], Mapping[str, Callable[..., Any]]] = dict
     reproductions: tuple[Reproduction, ...] = ()
     renamed: Mapping[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Artefact:
-    """A published table or figure that can be made again: `function(choice, perform, changes) -> (table, words)`."""
-
-    name: str
-    title: str
-    function: Callable[..., Any]

@@ -1,4 +1,4 @@
-"""Who is explained and who is background in planted and bam: every class, evenly, from its own split."""
+"""Who is explained and who is background in planted: every class, evenly, from its own split."""
 
 from dataclasses import replace
 
@@ -10,9 +10,7 @@ from forsooth.datasets.manipulations import draw
 from forsooth.datasets.planted import kinds_of, plant
 from forsooth.records import Choice, Dataset
 from forsooth.suites import articles
-from forsooth.suites.bam import contrasts
-from forsooth.suites.bam import data as worlds
-from forsooth.suites.bam import plan as bam
+from forsooth.suites.bam import SUITE as BAM
 from forsooth.suites.planted import SUITE as PLANTED
 from forsooth.suites.planted import data as planted
 from forsooth.suites.planted.data import DataSpec, Images
@@ -64,24 +62,8 @@ def test_planted_presets(preset):
             assert even(pair, 2) or settings.samples is None  # all of the test split
 
 
-@pytest.mark.parametrize("preset", ["demo", "quick", "paper", "released"])
-def test_bam_presets(preset):
-    settings = bam.SUITE.presets[preset]
-    settings = replace(settings, side=8, scenes=40, cutouts=20, train=min(settings.train, 8), val=1, test=10)
-    settings = replace(settings, fine_train=20, fine_val=1, fine_test=10)
-    task = next(task for task in bam.plan(settings, CHOICE).tasks if task.name.startswith("explain"))
-    world, sizes, ask = (task.arguments[name] for name in ("world", "sizes", "ask"))
-    for k, count in ((None, ask["samples"]), (None, ask["robust"]), (1.0, min(100, ask["samples"]))):
-        seen = worlds.images(world, sizes, k, count=count)
-        assert len(seen.rows) == count and even(seen.scene, 10)
-        assert even(seen.kind, 10) or k == 1.0  # there the object is the common feature everywhere
-    for net in bam.networks(settings)[:3]:
-        behind = worlds.background(world, sizes, net, count=contrasts.BACKGROUND)
-        assert len(behind.x) == contrasts.BACKGROUND and even(behind.scene, 10) and even(behind.kind, 10)
-
-
 def test_presets_that_print_a_board_have_two_trainings():
-    for suite in (PLANTED, bam.SUITE, articles.SUITE):
+    for suite in (PLANTED, BAM, articles.SUITE):
         for preset in ("demo", "quick"):
             assert suite.presets[preset].trainings >= 2, (suite.name, preset)
             assert getattr(suite.presets[preset], "rationale_trainings", 2) >= 2
