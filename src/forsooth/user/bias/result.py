@@ -151,10 +151,16 @@ def compared(maps: Mapping[str, Tensor], anchor: Estimate) -> list[dict[str, Any
     groups = tie_groups(-mean, differ, ranked=rivals)
     lines = []
     for k in np.argsort(mean, kind="stable"):
-        line = line_of(scores, k, maps[names[k]])
-        line |= {"method": names[k], "group": groups[k], "worst": worst(by_pair[k], pairs)}
-        line |= {"low": np.maximum(0.0, mean[k] - half[k]), "high": mean[k] + half[k]}
-        line |= {"relative": mean[k] * count**0.5}
+        line = {
+            "method": names[k],
+            "group": groups[k],
+            **state_of(scores, k, maps[names[k]]),
+            "m_bias": mean[k],
+            "low": np.maximum(0.0, mean[k] - half[k]),
+            "high": mean[k] + half[k],
+            "relative": mean[k] * count**0.5,
+            "worst": worst(by_pair[k], pairs),
+        }
         for name, null in zip(NULLS, nulls, strict=True):
             line[f"beats_{name}"] = bool(differ[k, null]) and mean[k] < mean[null]
         lines.append(line)
@@ -202,12 +208,13 @@ def sampling_parts(scores: Scores, anchor: Estimate) -> Floats | None:
     return jackknife_parts(scores.values, scores.left, anchor.sizes.numpy())
 
 
-def line_of(scores: Scores, place: int, attribution: Tensor) -> dict[str, Any]:
-    """The score of one method, or why it has none."""
-    line = {"m_bias": scores.mean[place], "failed": scores.failed[place], "status": "ok", "message": ""}
-    if scores.failed[place] < 1:
-        return line
-    return line | {"status": "undefined", "message": why_nothing(attribution, anchored=scores.values.shape[1] > 0)}
+def state_of(scores: Scores, place: int, attribution: Tensor) -> dict[str, Any]:
+    """The share of failures of one method, and why it has no score where it has none."""
+    failed = scores.failed[place]
+    if failed < 1:
+        return {"failed": failed, "status": "ok", "message": ""}
+    message = why_nothing(attribution, anchored=scores.values.shape[1] > 0)
+    return {"failed": failed, "status": "undefined", "message": message}
 
 
 def worst(by_pair: Floats, pairs: Pairs) -> str:
