@@ -10,7 +10,7 @@ import torch
 
 from forsooth import names, store
 from forsooth.arguments import admitted, check_models, method_path, run_folder, usable_device
-from forsooth.engine import Progress, execute
+from forsooth.engine import Progress
 from forsooth.progress import Silent
 from forsooth.records import Choice, Method
 from forsooth.runs import (

@@ -35,9 +35,10 @@ def summary(subject: Subject, table: pd.DataFrame, noise: Sequence[float], costl
 
 
 def setting(subject: Subject) -> str:
-    orders = f"{subject.request.permutations:,} random orders"
     if subject.exact:
         orders = f"all {2**subject.seats.count:,} coalitions"
+    else:
+        orders = f"{subject.request.permutations:,} random orders"
     players = f"{subject.seats.count:,} {subject.seats.noun}"
     inputs = plural(len(subject.x), "input")
     return f"{inputs} of {subject.kind}, {players}; Shapley values from {orders}, {cost(subject)}."

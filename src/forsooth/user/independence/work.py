@@ -129,18 +129,17 @@ def ask(case: Case, patched: Tensor, named: NamedMethod) -> Cell:
 
     patched  (n, *shape), the inputs with their patches
     """
-    nothing = torch.full((len(case.x),), torch.nan, dtype=torch.float64)
-    tensors = {"change": nothing, "rise": nothing, "gap": nothing}
+    tensors = {name: torch.full((len(case.x),), torch.nan, dtype=torch.float64) for name in ("change", "rise", "gap")}
     try:
         maps = maps_of(case, named, case.x, "x")
         before = saliency(case, maps)
         after = saliency(case, maps_of(case, named, patched, "patched"))
-        tensors |= changes(case, before, after)
+        gap = tensors["gap"]
         if named.method.promise:
-            tensors["gap"] = completeness_gap(maps, promised(case, named)).cpu()
+            gap = completeness_gap(maps, promised(case, named)).cpu()
     except (Exception, SystemExit) as error:  # a user's method may raise anything, or leave
-        return Cell(tensors=dict.fromkeys(tensors, nothing), facts=explain.refusal(error))
-    return Cell(tensors=tensors, facts={"status": "ok", "message": ""})
+        return Cell(tensors=tensors, facts=explain.refusal(error))
+    return Cell(tensors={**changes(case, before, after), "gap": gap}, facts={"status": "ok", "message": ""})
 
 
 def changes(case: Case, before: Tensor, after: Tensor) -> dict[str, Tensor]:

@@ -5,8 +5,7 @@ import pandas as pd
 import pytest
 
 from forsooth.records import UsageError
-from forsooth.user import dryrun_table
-from forsooth.user import dryrun_words as words
+from forsooth.user.dryrun import result, words
 
 METHODS = ("good", "poor", "blind", "edgy")
 KINDS = {**dict.fromkeys(METHODS, "method"), "random": "null", "sobel": "null", "oracle": "oracle"}
@@ -34,8 +33,8 @@ ABSENT = {"good": 0.09, "poor": 0.3, "blind": 0.1, "edgy": 0.15, "random": 0.09,
 
 def answered(rows, **more):
     frame = pd.DataFrame(rows)
-    table = dryrun_table.tabled(frame, KINDS)
-    return table, words.told(table, frame, ["300 images."], **{"visibility": 3, "own": True, **more})
+    table = result.tabled(frame, KINDS)
+    return table, words.summary(table, frame, ["300 images."], **{"visibility": 3, "own": True, **more})
 
 
 def test_the_sentence_of_the_issue():
@@ -93,8 +92,8 @@ def test_a_model_within_luck_and_what_to_do():
     table, said = answered(rows)
     assert table["present"].isna().all()
     assert (
-        "watermark: the model is right on 57 % of the test images, and could expect 50 % without the artefact. Luck "
-        "alone comes so far with a probability of 0.29, which is too much. It need not use the artefact, so it was not "
+        "watermark: the model is right on 57 % of the test images, and could expect 50 % without the artefact. Chance "
+        "alone gets so far with a p-value of 0.29, which is too much. It need not use the artefact, so it was not "
         "explained. To change that, make the artefact more visible (visibility 4), give more images (images) or train "
         "longer."
     ) in said
@@ -132,4 +131,4 @@ def test_the_artefact_in_no_test_image():
 def test_no_model_at_all_is_an_error():
     rows = pd.DataFrame([{"metric": "accuracy", "status": "error", "message": "mine:train raised ValueError: no"}])
     with pytest.raises(UsageError, match="`train` must give a model to explain, but mine:train raised ValueError: no"):
-        dryrun_table.demand_a_model(rows)
+        result.demand_a_model(rows)

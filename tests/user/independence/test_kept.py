@@ -9,14 +9,12 @@ import own_models
 import pandas as pd
 import pytest
 import torch
-from forsooth.user.independence_words import Wanted
 from torch import nn
 
 import forsooth
 from forsooth.progress import Silent
 from forsooth.records import UsageError
-from forsooth.user import independence as door
-from forsooth.user import patching
+from forsooth.user.independence import IndependenceRequest, answer, patches, work
 
 IMAGES = np.random.default_rng(0).random((7, 1, 6, 6), dtype=np.float32)
 WORDS = {"methods": ("gradient", "smooth_grad", "own_models:asked_of_image"), "patch": "size:2", "bounds": (0, 1)}
@@ -58,7 +56,7 @@ def asked_of_image(model, x, target):
 @pytest.fixture(autouse=True)
 def small(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setitem(patching.AT_ONCE, "cpu", 3)
+    monkeypatch.setitem(patches.AT_ONCE, "cpu", 3)
     monkeypatch.setattr(own_models, "asked_of_image", asked_of_image, raising=False)
     np.save("x.npy", IMAGES)
 
@@ -66,18 +64,18 @@ def small(tmp_path, monkeypatch):
 @pytest.fixture
 def calls(monkeypatch):
     """What was searched and asked, in order."""
-    made, search, ask = [], patching.search, door.ask
+    made, search, ask = [], patches.search, work.ask
 
-    def searched(case, settings, start, stop):
+    def searched(case, settings, *, start, stop):
         made.append((start, stop))
-        return search(case, settings, start, stop)
+        return search(case, settings, start=start, stop=stop)
 
     def told(case, patched, asker):
         made.append(asker.name)
         return ask(case, patched, asker)
 
-    monkeypatch.setattr(patching, "search", searched)
-    monkeypatch.setattr(door, "ask", told)
+    monkeypatch.setattr(patches, "search", searched)
+    monkeypatch.setattr(work, "ask", told)
     return made
 
 
@@ -123,9 +121,11 @@ def test_one_lost_cell_is_made_again_alone(calls):
 
 
 def test_other_processes_give_the_same_bytes():
-    wanted, methods = Wanted("own_models:net", "x.npy", patch="size:2", bounds=(0, 1)), ("gradient", "smooth_grad")
+    request = IndependenceRequest(
+        model="own_models:net", inputs="x.npy", methods=("gradient", "smooth_grad"), patch="size:2", bounds=(0, 1)
+    )
     for workers in (1, 2):
-        door.independence(wanted, methods, out=Path(str(workers)), workers=workers)
+        answer(request, out=Path(str(workers)), workers=workers)
     assert Path("1/independence.csv").read_bytes() == Path("2/independence.csv").read_bytes()
 
 
@@ -169,7 +169,7 @@ def test_words_that_touch_no_patch_leave_the_patches_alone(calls):
     calls.clear()
     strict, *_ = asked(methods=("gradient", "grad_cam"), threshold=0.9)
     assert calls == [] and not strict.table["attention"].equals(found.table["attention"])
-    asked(methods=("gradient", "grad_cam"), layer="norm")
+    asked(methods=("gradient", "grad_cam"), layer="conv")
     assert calls == ["grad_cam"]
     calls.clear()
     asked(methods=("saliency",))
@@ -198,8 +198,9 @@ def test_a_model_that_is_built_differently_each_time_is_refused(monkeypatch):
 
 
 def test_words_are_what_a_task_can_carry():
-    carried = Wanted("a:b", "x.npy", bounds=(0, 1), layer="conv", threshold=0.5).words()
+    carried = IndependenceRequest(model="a:b", inputs="x.npy", bounds=(0, 1), layer="conv", threshold=0.5).words()
     assert carried["inputs"] == str(Path("x.npy").resolve()) and carried["bounds"] == [0.0, 1.0]
     assert not {"layer", "threshold"} & set(carried)
-    assert Wanted("a:b", IMAGES).words() is None and Wanted(own_models.net(), "x.npy").words() is None
-    assert Wanted("a:b", "x.npy", patch=np.eye(6)).words() is None
+    assert IndependenceRequest(model="a:b", inputs=IMAGES).words() is None
+    assert IndependenceRequest(model=own_models.net(), inputs="x.npy").words() is None
+    assert IndependenceRequest(model="a:b", inputs="x.npy", patch=np.eye(6)).words() is None

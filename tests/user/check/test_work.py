@@ -21,11 +21,11 @@ import forsooth
 from forsooth import cli
 from forsooth.attributions import METHODS
 from forsooth.records import Method, UsageError
-from forsooth.user import check as door
-from forsooth.user import check_words
+from forsooth.user.check import specimens, verdicts
+from forsooth.user.check.evidence import Evidence, Trial
 
 KINDS = ("image 1×8×8", "image 3×16×16", "table of 6", "words 5×4")
-PAGE = (Path(__file__).parents[2] / "docs" / "add-one.md").read_text()
+PAGE = (Path(__file__).parents[3] / "docs" / "add-one.md").read_text()
 
 
 def good(model, x, target):
@@ -153,9 +153,9 @@ def first_class_only(model, x, target):
 BAD = [
     (wrong_shape, "shape", r"must be a tensor with the shape of x \(3, 6\), got \(3,\)"),
     (array, "shape", "got ndarray, which is no tensor"),
-    (raises, "runs", r"ValueError: no map today \(.*test_check.py, line "),
-    (leaves, "runs", r"SystemExit: 3 \(.*test_check.py, line "),
-    (too_few, "runs", r"TypeError: too_few\(\) takes 2 positional arguments but 3 were given \(.*test_check.py, line "),
+    (raises, "runs", r"ValueError: no map today \(.*test_work.py, line "),
+    (leaves, "runs", r"SystemExit: 3 \(.*test_work.py, line "),
+    (too_few, "runs", r"TypeError: too_few\(\) takes 2 positional arguments but 3 were given \(.*test_work.py, line "),
     (nan, "finite", "of 18 values are nan or infinite"),
     (double, "dtype", r"must be torch.float32 like x, got torch.float64: return map.to\(x.dtype\)"),
     (changes_x, "untouched", r"x was changed: work on a copy, x = x.clone\(\)"),
@@ -216,7 +216,7 @@ def test_each_fault_is_found_and_named(method, check, message):
     if method is not every_other_time:  # which fails in other places, too
         assert wrongs(found) == {check}
     assert re.search(message, line(found, check)["message"])
-    assert f"{method.__name__} breaks the contract. To mend:\n- {check} (" in found.words
+    assert f"{method.__name__} breaks the contract. To fix:\n- {check} (" in found.words
     assert re.search(message, found.words)
 
 
@@ -254,10 +254,10 @@ def test_what_is_no_fault_is_a_note(method, check, message):
     assert found["status"] == "note" and message in found["message"]
 
 
-def test_a_method_that_draws_is_random_and_its_batch_cannot_be_told():
+def test_a_method_that_draws_is_random_and_its_batch_is_inconclusive():
     found = forsooth.check(own_methods.draws)
     assert found.passed and line(found, "randomness")["message"] == "random" and "It is random." in found.words
-    assert line(found, "batch")["status"] == "cannot be told"
+    assert line(found, "batch")["status"] == "inconclusive"
 
 
 def test_one_kind_of_input_is_enough():
@@ -337,15 +337,15 @@ def test_nothing_of_the_surroundings_is_changed():
 
 
 def test_the_networks_tell_classes_inputs_and_modes_apart():
-    for kind in door.specimens(0, "cpu"):
+    for kind in specimens.specimens(0, "cpu"):
         with torch.no_grad():
             found = kind.model(kind.x)
             assert found.shape == (3, 3) and found.dtype == torch.float32
             assert torch.pdist(found).min() > 1e-3 and torch.pdist(found.T).min() > 1e-3
             assert not any(part.training for part in kind.model.modules())
-    again = door.specimens(0, "cpu")[0]
-    assert torch.equal(again.x, door.specimens(0, "cpu")[0].x) and not torch.equal(
-        again.x, door.specimens(1, "cpu")[0].x
+    again = specimens.specimens(0, "cpu")[0]
+    assert torch.equal(again.x, specimens.specimens(0, "cpu")[0].x) and not torch.equal(
+        again.x, specimens.specimens(1, "cpu")[0].x
     )
 
 
@@ -353,13 +353,13 @@ def test_rounding_is_no_fault_and_nan_cannot_be_compared():
     x = torch.ones(3, 2)
 
     def seen(alone):
-        first, one = (check_words.Trial(maps, "", "", 0.0) for maps in (x, alone))
-        return check_words.Evidence("table", x, first, first, first, first, ((0, one),))
+        first, one = (Trial(maps, "", "", 0.0) for maps in (x, alone))
+        return Evidence("table", x, first, first, first, first, ((0, one),))
 
-    for value, status in ((1 + 5e-6, "ok"), (1 + 5e-4, "note"), (1.1, "wrong"), (float("nan"), "cannot be told")):
-        assert check_words.batch(seen(torch.full((1, 2), value)))[0] == status
-    assert "off by 0.0001 of its largest value or more, as rounding does" in check_words.batch(seen(x[:1] + 5e-4))[1]
-    assert check_words.device(torch.zeros(1, device="meta"), x)[0] == "wrong"
+    for value, status in ((1 + 5e-6, "ok"), (1 + 5e-4, "note"), (1.1, "wrong"), (float("nan"), "inconclusive")):
+        assert verdicts.batch(seen(torch.full((1, 2), value)))[0] == status
+    assert "off by 0.0001 of its largest value or more, as rounding does" in verdicts.batch(seen(x[:1] + 5e-4))[1]
+    assert verdicts.device(Evidence("table", x, Trial(x.to("meta"), "", "", 0.0)))[0] == "wrong"
 
 
 @pytest.mark.parametrize("method", METHODS, ids=lambda method: method.name)
@@ -391,7 +391,7 @@ def test_at_the_terminal(monkeypatch, capsys):
     assert "own_methods:RECORD keeps the contract" in capsys.readouterr().out
     assert terminal(monkeypatch, "own_methods:wrong_shape", "--quiet") == 1
     printed = capsys.readouterr().out
-    assert "breaks the contract. To mend:" in printed and "with the shape of x (3, 6), got (3, 3)" in printed
+    assert "breaks the contract. To fix:" in printed and "with the shape of x (3, 6), got (3, 3)" in printed
 
 
 def test_brackets_are_printed_as_they_are(tmp_path, monkeypatch, capsys):

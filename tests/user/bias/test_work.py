@@ -18,8 +18,7 @@ from torch import nn
 import forsooth
 from forsooth.attributions import METHODS
 from forsooth.records import Method, UsageError
-from forsooth.user import Asked
-from forsooth.user.bias import bias
+from forsooth.user.bias import BiasRequest, answer, subject
 
 X = own_models.X[:4]
 
@@ -92,27 +91,29 @@ def test_one_input_has_no_interval_and_nothing_is_clear(permutations):
 
 def test_where_all_inputs_agree_the_interval_is_the_sampling_error_alone():
     """Student's with as many degrees of freedom as groups of permutations less one."""
-    from forsooth.user.answer import judged_pairs
     from scipy import stats
 
+    from forsooth.stats.boards import compared_means
+
     parts = np.array([[0.01, -0.02, 0.01]])
-    half, _ = judged_pairs(np.full((1, 8), 0.3), parts, rivals=np.ones(1, dtype=bool), scale=3.0)
+    half, _ = compared_means(np.full((1, 8), 0.3), parts, scale=3.0)
     assert half[0] == pytest.approx(stats.t.ppf(0.975, 2) * np.sqrt((parts**2).sum()))
 
 
 def test_the_sampling_error_in_the_interval_is_the_houses_jackknife():
     from forsooth.games.shapley import permutation
     from forsooth.games.values import game
-    from forsooth.scores.bias import jackknife
+    from forsooth.scores.bias import jackknife, replicates
     from forsooth.seeds import generator
-    from forsooth.user import answer
+    from forsooth.user.bias.result import filled, sampling_parts
 
     table = torch.randn(1, 6, dtype=torch.float64, generator=generator(0, "x"))
     played = game(lambda x: (x[:, :3] * x[:, 3:]).cumsum(1), table, torch.tensor([2]))
     anchor = permutation(played, permutations=53, generator=generator(0, "p"))  # groups of unequal size
-    held = answer.hold([table], anchor, [("top", 0.5)])
-    parts = answer.jackknifed(held.by_row.mean(2), held.left, anchor)
-    error = jackknife(torch.from_numpy(held.by_row[0, :, 0]), torch.from_numpy(held.left[0]), anchor.sizes).item()
+    by_pair, left = replicates([table], anchor, pairs=[("top", 0.5)])
+    scores = filled(by_pair.mean(2).numpy(), left.numpy(), nulls=[0])
+    parts = sampling_parts(scores, anchor)
+    error = jackknife(by_pair[0, :, 0], left[0], anchor.sizes).item()
     assert error > 0
     assert np.sqrt((parts**2).sum()) == pytest.approx(error)
 
@@ -120,13 +121,13 @@ def test_the_sampling_error_in_the_interval_is_the_houses_jackknife():
 @pytest.mark.parametrize("inputs, most", [(1, 0.0), (2, 0.0), (3, 0.0), (5, 0.0), (10, 0.06), (30, 0.06)])
 def test_two_methods_of_one_law_are_not_told_apart(inputs, most):
     """With draws of the inputs they were told apart in 1.00, 0.52, 0.24, 0.147, 0.097 and 0.067 of runs."""
-    from forsooth.user.answer import judged_pairs
+    from forsooth.stats.boards import compared_means
 
     rng = np.random.default_rng(inputs)
     told = 0
     for _ in range(300):
         values = rng.exponential(0.05, (4, inputs))
-        told += judged_pairs(values, None, rivals=np.ones(4, dtype=bool), scale=4.0)[1].any()
+        told += compared_means(values, scale=4.0)[1].any()
     assert told / 300 <= most
 
 
@@ -140,7 +141,9 @@ def test_an_estimator_and_its_table():
     pd.testing.assert_frame_equal(named.table, plain.table)
     # with six players Kernel SHAP takes every coalition: it is the anchor, up to rounding
     assert scored.set_index("method").loc["kernel_shap", "m_bias"] < 1e-8
-    assert "RandomForestClassifier" in named.words and "played on probabilities" in named.words
+    assert (
+        "RandomForestClassifier" in named.words and "Shapley values explain the predicted probabilities." in named.words
+    )
 
 
 def test_gradients_of_a_black_box_are_skipped_and_say_why():
@@ -214,7 +217,10 @@ def test_units_of_a_layer():
         methods=["grad_cam"],
         output="probabilities",
     )
-    assert "played on probabilities" in probable.words and probable.table["status"].eq("ok").all()
+    assert (
+        "Shapley values explain the predicted probabilities." in probable.words
+        and probable.table["status"].eq("ok").all()
+    )
 
 
 class Whole(nn.Module):
@@ -325,7 +331,7 @@ def test_the_advice_names_the_good_and_the_bad():
     )
     nothing = forsooth.bias(own_models.with_interactions, own_models.X[:20], methods=[backwards])
     assert nothing.words.endswith(
-        "Use Shapley values themselves, at 64 forwards for an input: no method here is clearly better than a map that "
+        "Use Shapley values themselves, at 64 forward passes for an input: no method here is clearly better than a map that "
         "says nothing."
     )
 
@@ -336,7 +342,7 @@ def backwards(model, x, target):
 
 
 def test_words_of_a_door_without_progress_or_files():
-    found = bias(Asked(own_models.with_interactions, X), ["pfi"])
+    found = answer(BiasRequest(model=own_models.with_interactions, inputs=X, methods=("pfi",)))
     assert found.words.split("\n\n")[-1].endswith(".")
     assert str(found).startswith(" ") and found.markdown().startswith("# Bias of explanations")
 
@@ -387,18 +393,16 @@ def test_columns_in_another_order_than_the_model_was_fitted_on_are_refused():
 
 def test_all_predicted_classes_are_among_the_references(monkeypatch):
     """Users' data come sorted, too: the mean over the first rows would be that of one class."""
-    from forsooth.user import subject
-
     monkeypatch.setattr(subject, "REFERENCES", 10)
     x = np.concatenate([np.zeros((50, 6)), np.ones((20, 6))]) + 0.01 * own_models.X[:1]
 
     def sign(part):
         return np.stack([0.5 - part.mean(1), part.mean(1) - 0.5], axis=1)
 
-    about = subject.prepared(sign, Asked(sign, x[:2], data=x))
+    about = subject.prepare(sign, BiasRequest(model=sign, inputs=x[:2], data=x))
     assert about.references[:, 0].gt(0.5).sum() == 5 and about.references[:4, 0].gt(0.5).sum() == 2
     assert about.baseline.mean().item() == pytest.approx(0.5, abs=0.02)
-    assert "10 of the data, drawn evenly over the predicted classes" in about.said[0]
+    assert "10 of the data, drawn evenly over the predicted classes" in about.notes[0]
 
 
 def test_who_promises_a_sum_has_its_gap_beside():

@@ -23,7 +23,7 @@ from forsooth import cli
 from forsooth.datasets.manipulations import joint_region
 from forsooth.records import UsageError
 from forsooth.suites.planted import data as planted
-from forsooth.user import dryrun, training
+from forsooth.user.dryrun import DryRunRequest, request, work
 
 SMALL = {"size": 32, "artefacts": ["brightness"], "methods": ["saliency"], "samples": 8}
 
@@ -109,7 +109,7 @@ def test_our_own_training_and_the_same_call_goes_on(photos, here):
     assert made.table["accuracy"].min() > 0.8 and set(made.table["status"]) == {"ok"}
     first = Path("run/dryrun.csv").read_bytes()
     cells = sorted(Path("run/store/cells").glob("*/*"))
-    assert len(cells) == 1 + 1 + 1 + len(dryrun.NULLS)
+    assert len(cells) == 1 + 1 + 1 + len(request.NULLS)
     times = {cell: cell.stat().st_mtime_ns for cell in cells}
     shutil.rmtree(cells[2])
     ask(photos, train=None, artefacts=["noise"])
@@ -148,7 +148,7 @@ def test_an_edited_training_is_run_again(photos, here, monkeypatch):
 def test_a_model_that_does_not_use_the_artefact_is_not_explained(photos, here, train):
     made = ask(photos, train=f"own_trainings:{train}", page=True)
     assert made.table["present"].isna().all() and made.table["finding"].eq("").all()
-    assert "Luck alone comes so far with a probability of 0." in made.words
+    assert "Chance alone gets so far with a p-value of 0." in made.words
     assert "make the artefact more visible (visibility 4), give more images (images) or train longer." in made.words
     assert made.words.endswith("nothing can be said of the methods: do as is said above, and ask again.")
     assert len(made.shown()) == 1 and Path("run/report.html").is_file()
@@ -257,7 +257,7 @@ def test_a_zip_and_split_folders_are_as_good_as_a_folder(photos, here):
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(file, target)
     made = ask("splits", out="split").rows
-    assert planted.base(dryrun.base(dryrun.Asked("splits", size=32)))  # read as they are
+    assert planted.base(work.usable_images(DryRunRequest(data="splits", size=32)))  # read as they are
     assert made.query("metric == 'accuracy'")["value"].between(0, 1).all()
 
 
@@ -335,8 +335,8 @@ def test_at_the_terminal(photos, here, monkeypatch, capsys):
 
 
 def test_all_images_take_part_and_the_label_is_the_artefact(photos):
-    asked = dryrun.Asked(str(photos), size=32)
-    columns, spec = dryrun.panel("watermark", dryrun.base(asked), asked)
+    asked = DryRunRequest(data=str(photos), size=32)
+    columns, spec = work.panel("watermark", work.usable_images(asked), asked)
     dataset = planted.dataset(spec)
     before = planted.base(spec.images)
     assert len(dataset.x) == 180 and dataset.facts["p_star"] == 0.5 and columns["part"] == "scores"
@@ -347,24 +347,7 @@ def test_all_images_take_part_and_the_label_is_the_artefact(photos):
 
 
 def test_regions_are_symmetric_so_that_images_may_be_mirrored():
-    for name in dryrun.artefact_names([]):
+    for name in request.artefact_names([]):
         for side in (32, 64, 100):
             region = joint_region([planted.legible(name, level=3, side=side)], size=(side, side))
             assert torch.equal(region, region.flip(-1)), (name, side)
-
-
-def test_grad_cam_looks_at_the_last_map():
-    class Twice(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.features = nn.Sequential(nn.Conv2d(3, 4, 3), nn.ReLU())
-            self.act = nn.ReLU()
-            self.head = nn.Linear(4, 2)
-
-        def forward(self, x):
-            return self.head(self.act(self.act(self.features(x))).mean((2, 3)))
-
-    assert training.last_map(Twice(), torch.zeros(1, 3, 8, 8)) == "features"  # `act` runs twice
-    pooled = nn.Sequential(nn.Conv2d(3, 4, 3), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(4, 2))
-    assert training.last_map(pooled, torch.zeros(1, 3, 8, 8)) == "1"
-    assert training.last_map(nn.Sequential(nn.Flatten(), nn.Linear(192, 2)), torch.zeros(1, 3, 8, 8)) is None

@@ -9,9 +9,10 @@ import pytest
 from typer.testing import CliRunner
 
 from forsooth import cli
-from forsooth.user import dryrun
+from forsooth.user.dryrun import DryRunRequest
+from forsooth.user.dryrun.request import PLANNED
 
-PAGE = (Path(__file__).parents[2] / "docs" / "dry-run.md").read_text()
+PAGE = (Path(__file__).parents[3] / "docs" / "dry-run.md").read_text()
 PYTHON = re.findall(r"```python\n(.*?)```", PAGE, flags=re.S)
 COMMANDS = re.findall(r"^forsooth dryrun .*$", PAGE, flags=re.M)
 LINE = re.compile(r"^ (striped_\w+) +(\w+) +(\d+) % \[\d+, \d+\] +(\d+) % \[\d+, \d+\]", flags=re.M)
@@ -42,7 +43,7 @@ def test_every_option_and_default_is_on_the_page():
     named = {"folder": "out"}
     for option in options - {"help"}:
         assert f"--{named.get(option, option)}" in PAGE, option
-    asked = dryrun.Asked("photos")
+    asked = DryRunRequest(data="photos")
     for words in (
         f"default {asked.size}:",
         f"default {asked.images},",
@@ -51,4 +52,4 @@ def test_every_option_and_default_is_on_the_page():
     ):
         assert words in PAGE
     assert COMMANDS[0] == "forsooth dryrun --data photos" and f"{'eight'} common methods" in PAGE
-    assert len(dryrun.PLANNED) == 8
+    assert len(PLANNED) == 8

@@ -13,8 +13,8 @@ from typer.testing import CliRunner
 
 import forsooth
 from forsooth import cli
-from forsooth import user as doors
 from forsooth.records import UsageError
+from forsooth.user.bias import BiasRequest
 
 TABLE = ["--model", "own_models:FOREST", "--inputs", "x.npy", "--data", "data.npy", "--methods", "pfi,own_models:asked"]
 
@@ -167,6 +167,6 @@ def replaced(words, option, value):
 
 
 def test_words_are_what_a_task_can_carry():
-    assert doors.Asked("a:b", Path("x.npy")).words()["inputs"] == str(Path("x.npy").resolve())
-    assert doors.Asked("a:b", own_models.X).words() is None
-    assert doors.Asked(own_models.net(), "x.npy").words() is None
+    assert BiasRequest(model="a:b", inputs=Path("x.npy")).words()["inputs"] == str(Path("x.npy").resolve())
+    assert BiasRequest(model="a:b", inputs=own_models.X).words() is None
+    assert BiasRequest(model=own_models.net(), inputs="x.npy").words() is None

@@ -12,8 +12,7 @@ import forsooth
 from forsooth import cli
 from forsooth.records import UsageError
 from forsooth.scores.functionless import DEFAULT
-from forsooth.user import independence as door
-from forsooth.user import independence_words, patching
+from forsooth.user.independence import IndependenceRequest, patches, result, words
 
 IMAGES = torch.rand(6, 1, 6, 6, generator=torch.Generator().manual_seed(0))
 FEW = ("gradient", "gradient_x_input")
@@ -70,15 +69,17 @@ def test_what_the_model_never_reads_draws_the_attention_of_maps_that_read_the_in
     assert set(table["kind"]) == {"method", "null"} and table.loc["random", "kind"] == "null"
     assert (found.rows["ratio"] == 0).all() and found.rows["visible"].ge(0.1).all()
     assert "A patch that is seen and changes no output was found for 6 of 6" in found.words
-    assert "says_x in 100% of inputs (95 % interval 61% to 100%)" in found.words
+    assert "says_x in 100 % of inputs (95 % interval 61 % to 100 %)" in found.words
     assert "Warning: with 6 patches" in found.words and "random maps in" in found.words
 
 
 def test_the_numbers_are_those_of_a_literal_loop():
     mask, asked = right_half(), {"methods": [says_x], "bounds": (0, 1), "seed": 3}
     found = forsooth.independence(Left(), IMAGES, patch=mask, **asked)
-    case = patching.prepared(Left(), door.Wanted(None, IMAGES, patch=mask, bounds=(0, 1), seed=3))
-    patched = patching.whole([patching.search(case, DEFAULT, 0, 4), patching.search(case, DEFAULT, 4, 6)]).x
+    case = patches.prepare(Left(), IndependenceRequest(model=None, inputs=IMAGES, patch=mask, bounds=(0, 1), seed=3))
+    patched = patches.joined(
+        [patches.search(case, DEFAULT, start=0, stop=4), patches.search(case, DEFAULT, start=4, stop=6)]
+    ).x
     for row in found.rows[found.rows["method"].eq("says_x")].itertuples():
         means = []
         for image in (IMAGES[row.sample, 0].numpy(), patched[row.sample, 0].numpy()):
@@ -92,7 +93,7 @@ def test_the_numbers_are_those_of_a_literal_loop():
 
 @pytest.mark.parametrize("patch, pixels", [("grid:3", 4), ("size:3", 9), (np.eye(6), 6)])
 def test_patches_of_every_kind(patch, pixels):
-    mask, noun = patching.placed(door.Wanted(None, None, patch=patch), IMAGES)
+    mask, noun = patches.placed(IndependenceRequest(model=None, inputs=None, patch=patch), IMAGES)
     assert mask.shape == (6, 6, 6) and (mask.flatten(1).sum(1) == pixels).all() and noun
 
 
@@ -189,12 +190,12 @@ def test_inputs_without_a_map_count_as_drawn_and_rivals_are_corrected_for():
             for k, value in enumerate(values)
         ]
     )
-    half = independence_words.line_of("half", rows[rows["method"].eq("half")], 0.1)
+    half = result.line_of(rows[rows["method"].eq("half")], 0.1)
     assert (half["attention"], half["defined"], half["failed"]) == (0.5, 0.0, 0.5)
     many = pd.concat([rows.assign(sample=rows["sample"] + 4 * k) for k in range(3)], ignore_index=True)
-    assert independence_words.rarity(many, "steady", "half", 0.1) == 2 * 0.5**6  # six of six pairs: sure alone …
+    assert result.more_often(many, "steady", "half", 0.1) == 2 * 0.5**6  # six of six pairs: sure alone …
     methods = pd.DataFrame({"method": ["steady", "half", "a", "b"], "low": 0.0})
     spare = [many[many["method"].eq("steady")].assign(method=name) for name in ("a", "b")]
-    words = independence_words.advice(methods, pd.concat([many, *spare], ignore_index=True), 0.1)
-    assert "half does so clearly more often" not in words  # … but not as one of three
-    assert "half does so clearly more often" in independence_words.advice(methods[:2], many, 0.1)
+    advice = words.advice(methods, pd.concat([many, *spare], ignore_index=True), 0.1)
+    assert "half does so clearly more often" not in advice  # … but not as one of three
+    assert "half does so clearly more often" in words.advice(methods[:2], many, 0.1)

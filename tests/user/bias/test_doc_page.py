@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from forsooth import cli
 
-PAGE = (Path(__file__).parents[2] / "docs" / "your-own-model.md").read_text()
+PAGE = (Path(__file__).parents[3] / "docs" / "your-own-model.md").read_text()
 PYTHON = re.findall(r"```python\n(.*?)```", PAGE, flags=re.S)
 PLAIN = re.findall(r"```\n\n```\n(.*?)```|\n\n```\n(.*?)```", PAGE, flags=re.S)
 SHOWN = [first or second for first, second in PLAIN]
