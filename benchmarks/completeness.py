@@ -17,7 +17,7 @@ from forsooth.attributions.propagation import lrp
 from forsooth.models.resnet import small_resnet
 from forsooth.models.small import cnn
 from forsooth.seeds import generator
-from forsooth.user.check.specimens import without_shifts
+from forsooth.models.specimens import without_shifts
 
 Explain = Callable[[nn.Module, Tensor, Tensor, Tensor], Tensor]  # model, x, target, other inputs -> maps
 

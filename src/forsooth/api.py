@@ -9,6 +9,7 @@ import pandas as pd
 import torch
 
 from forsooth import names, store
+from forsooth.adapters.trainings import training_path
 from forsooth.arguments import admitted, check_models, method_path, run_folder, usable_device
 from forsooth.engine import Progress
 from forsooth.progress import Silent
@@ -32,7 +33,7 @@ from forsooth.user import independence as independence_answers
 from forsooth.user.bias import BiasRequest, BiasResult
 from forsooth.user.check import CheckRequest, CheckResult
 from forsooth.user.dryrun import DryRun, DryRunRequest
-from forsooth.user.dryrun.request import PLANNED, artefact_names, training_path
+from forsooth.user.dryrun.request import PLANNED, artefact_names
 from forsooth.user.independence import IndependenceRequest, IndependenceResult
 
 

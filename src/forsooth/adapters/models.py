@@ -227,10 +227,10 @@ def as_tensor(result: Any, x: Tensor) -> Tensor:
         if array.dtype.kind not in "biuf":
             raise UsageError(f"`model` must give an array or tensor of shape (n, classes), got {type(result).__name__}")
         result = torch.from_numpy(np.ascontiguousarray(array))
-    result = result.detach().to(x.device)
-    if result.is_floating_point():
-        return result
-    return result.to(x.dtype)
+    tensor: Tensor = result.detach().to(x.device)
+    if tensor.is_floating_point():
+        return tensor
+    return tensor.to(x.dtype)
 
 
 def ask_model(model: Model, x: Tensor) -> Tensor:

@@ -1,11 +1,13 @@
 """Work on the user's model: done by tasks that any process can do, or here, where the model lives in memory."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from forsooth.adapters.methods import NamedMethod
 from forsooth.engine import Progress, execute, make_task
+from forsooth.progress import Silent
 from forsooth.records import Cell, Task
 from forsooth.store import Store
 
@@ -30,6 +32,24 @@ class Step:
     needs: tuple[Key, ...] = ()
 
 
+def carry_out(
+    steps: Mapping[Key, Step],
+    shared: Mapping[str, Any] | None,
+    folder: Path | None,
+    *,
+    workers: int,
+    progress: Progress | None,
+) -> dict[Key, Cell]:
+    """The cells of all steps: kept in the folder where any process can do the work again.
+
+    shared  arguments that all tasks have; None where the model or a method lives in memory
+    """
+    bar = progress or Silent()
+    if folder is None or shared is None:
+        return do_here(steps, bar)
+    return do_in_store(steps, shared, Store(folder / "store"), workers=workers, progress=bar)
+
+
 def do_here(steps: Mapping[Key, Step], progress: Progress) -> dict[Key, Cell]:
     """The cells of all steps, made in this process."""
     cells: dict[Key, Cell] = {}
@@ -42,13 +62,21 @@ def do_here(steps: Mapping[Key, Step], progress: Progress) -> dict[Key, Cell]:
 
 
 def do_in_store(
-    steps: Mapping[Key, Step], shared: Mapping[str, Any], folder: Path, *, workers: int, progress: Progress
+    steps: Mapping[Key, Step], shared: Mapping[str, Any], cells: Store, *, workers: int, progress: Progress
 ) -> dict[Key, Cell]:
-    """The cells of all steps, made by tasks that share some arguments; what the folder has is not made again."""
+    """The cells of all steps, made by tasks; what the store has is not made again."""
     tasks: dict[Key, Task] = {}
     for key, step in steps.items():
         needs = [tasks[need] for need in step.needs]
         tasks[key] = make_task(step.task, {**shared, **step.arguments}, needs, name=step.name)
-    cells = Store(folder / "store")
     execute(list(tasks.values()), cells, workers=workers, progress=progress)
     return {key: cells.read(task.key) for key, task in tasks.items()}
+
+
+def shared_arguments(
+    words: Mapping[str, Any] | None, digest: str, methods: Sequence[NamedMethod]
+) -> dict[str, Any] | None:
+    """What all tasks of a request carry; None where something of it lives in memory."""
+    if words is None or not all(method.portable for method in methods):
+        return None
+    return {"words": words, "digest": digest}

@@ -331,8 +331,8 @@ def test_the_advice_names_the_good_and_the_bad():
     )
     nothing = forsooth.bias(own_models.with_interactions, own_models.X[:20], methods=[backwards])
     assert nothing.words.endswith(
-        "Use Shapley values themselves, at 64 forward passes for an input: no method here is clearly better than a map that "
-        "says nothing."
+        "Use Shapley values themselves, at 64 forward passes for an input: no method here is clearly better than a map "
+        "that says nothing."
     )
 
 

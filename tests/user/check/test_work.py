@@ -20,8 +20,9 @@ from typer.testing import CliRunner
 import forsooth
 from forsooth import cli
 from forsooth.attributions import METHODS
+from forsooth.models import specimens
 from forsooth.records import Method, UsageError
-from forsooth.user.check import specimens, verdicts
+from forsooth.user.check import verdicts
 from forsooth.user.check.evidence import Evidence, Trial
 
 KINDS = ("image 1×8×8", "image 3×16×16", "table of 6", "words 5×4")

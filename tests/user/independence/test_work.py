@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 
 import forsooth
 from forsooth import cli
+from forsooth.adapters.places import placed
 from forsooth.records import UsageError
 from forsooth.scores.functionless import DEFAULT
 from forsooth.user.independence import IndependenceRequest, patches, result, words
@@ -93,7 +94,7 @@ def test_the_numbers_are_those_of_a_literal_loop():
 
 @pytest.mark.parametrize("patch, pixels", [("grid:3", 4), ("size:3", 9), (np.eye(6), 6)])
 def test_patches_of_every_kind(patch, pixels):
-    mask, noun = patches.placed(IndependenceRequest(model=None, inputs=None, patch=patch), IMAGES)
+    mask, noun = placed(patch, IMAGES, seed=0)
     assert mask.shape == (6, 6, 6) and (mask.flatten(1).sum(1) == pixels).all() and noun
 
 

@@ -1,14 +1,13 @@
 """What the user asks: a model, inputs, and how the Shapley values beside them are reckoned."""
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from forsooth.adapters.methods import MethodLike
 from forsooth.names import unknown
 from forsooth.records import UsageError
 from forsooth.user.requests import plain_words
 
-Channels = Literal["signed_max", "max_abs", "sum"]
 KNOWN = {
     "output": ("logits", "probabilities"),
     "channels": ("signed_max", "max_abs", "sum"),
@@ -42,7 +41,7 @@ class BiasRequest:
     baseline: Any = "mean"
     data: Any = None
     output: str = "logits"
-    channels: Channels = "signed_max"
+    channels: str = "signed_max"
     device: str = "auto"
     seed: int = 0
 

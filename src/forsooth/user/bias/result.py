@@ -14,7 +14,6 @@ from forsooth.report.promises import gap_table
 from forsooth.scores import bias
 from forsooth.stats.boards import compared_means, tie_groups
 from forsooth.stats.bootstrap import jackknife_parts
-from forsooth.stats.differences import Bools
 from forsooth.stats.panels import Floats
 from forsooth.suites import explain
 from forsooth.suites.bias import anchor as anchors
@@ -69,17 +68,15 @@ class Judged:
     anchor   the Shapley values
     noise    (n,) share of noise in their squared norm, nan where they are all zero
     target   (n,) the explained classes
-    answers  method -> cell of `work.explain`, and of the Shapley values sampled once more
-    skipped  method -> why it was not asked
-    nulls    method -> whether it ignores the model, in the order in which they were asked
+    answers  method -> its cell, with `players` (n, players) where it gave maps, and status and message
+    kinds    method -> method, null or anchor
     """
 
     anchor: Estimate
     noise: list[float]
     target: Tensor
     answers: Mapping[str, Cell]
-    skipped: Mapping[str, str]
-    nulls: Mapping[str, bool]
+    kinds: Mapping[str, str]
 
     @property
     def maps(self) -> dict[str, Tensor]:
@@ -88,27 +85,21 @@ class Judged:
         return {name: cell.tensors["players"] for name, cell in cells if "players" in cell.tensors}
 
     @property
-    def silent(self) -> dict[str, tuple[str, str]]:
+    def silent(self) -> dict[str, Mapping[str, Any]]:
         """method -> status and message, of those that gave none."""
-        maps = self.maps
-        facts = {name: cell.facts for name, cell in self.answers.items() if name not in maps}
-        states = {name: (own["status"], own["message"]) for name, own in facts.items()}
-        return states | {name: ("skipped", reason) for name, reason in self.skipped.items()}
-
-    def kind(self, name: str) -> str:
-        if name == END:
-            return "anchor"
-        return {True: "null", False: "method"}[self.nulls[name]]
+        cells = self.answers.items()
+        return {name: cell.facts for name, cell in cells if "players" not in cell.tensors}
 
 
 def tabled(judged: Judged) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The table and the rows of `BiasResult`."""
     lines = compared(judged.maps, judged.anchor)
-    for name, (status, message) in judged.silent.items():
-        lines.append({"method": name, "group": "", "worst": "", "status": status, "message": message})
+    for name, facts in judged.silent.items():
+        state = {"status": facts["status"], "message": facts["message"]}
+        lines.append({"method": name, "group": "", "worst": "", **state})
     rows = all_rows(judged)
     table = pd.DataFrame(lines)
-    table["kind"] = [judged.kind(name) for name in table["method"]]
+    table["kind"] = table["method"].map(judged.kinds)
     split = rows[rows["metric"].eq("m_bias_split") & rows["status"].isin(SCORED)].groupby("method")["value"].mean()
     table = table.join(split.rename("m_bias_split"), on="method").join(gap_table(rows), on="method")
     return table, rows[[*ROWS, "status", "message"]]
@@ -120,9 +111,8 @@ def all_rows(judged: Judged) -> pd.DataFrame:
     samples = range(len(judged.target))
     for name, attribution in judged.maps.items():
         rows += rows_of(Row("bias", "scores", method=name), attribution, judged.anchor, judged.answers[name])
-    for name, (status, message) in judged.silent.items():
-        template = Row("bias", "scores", method=name).having(end="")
-        rows += explain.no_scores(template, ["m_bias"], samples, {"status": status, "message": message})
+    for name, facts in judged.silent.items():
+        rows += explain.no_scores(Row("bias", "scores", method=name).having(end=""), ["m_bias"], samples, facts)
     frame = pd.DataFrame([row.flat() for row in rows])
     return frame.assign(
         target=frame["sample"].map(dict(enumerate(judged.target.tolist()))),
@@ -189,7 +179,9 @@ class Scores:
 
 def filled(values: Floats, left: Floats, *, nulls: Sequence[int]) -> Scores:
     """The scores of values (m, n) and left (m, n, g); nulls: places of the maps that ignore the model."""
-    usable: Bools = np.isfinite(values[nulls]).all(0)  # the others have no anchor: all their Shapley values are zero
+    usable = np.asarray(
+        np.isfinite(values[nulls]).all(0)
+    )  # the others have no anchor: all their Shapley values are zero
     bad = ~np.isfinite(values[:, usable])
     failed = np.ones(len(values))
     if usable.any():

@@ -130,7 +130,7 @@ class Subject:
     def forwards(self) -> int:
         """Calls of the model that the Shapley values of one input take."""
         if self.exact:
-            return 2**self.seats.count
+            return int(2**self.seats.count)
         return sampled_forwards(int(self.request.permutations), self.seats.count)
 
 

@@ -75,7 +75,7 @@ def least(methods: pd.DataFrame) -> list[str]:
 
 def first_group(methods: pd.DataFrame) -> list[str]:
     """The names of those in the tie group of the first."""
-    return methods["method"][methods["group"].eq(methods.iloc[0]["group"])].tolist()
+    return list(methods["method"][methods["group"].eq(methods.iloc[0]["group"])])
 
 
 def against_nulls(methods: pd.DataFrame) -> list[str]:

@@ -16,7 +16,6 @@ from forsooth.attributions import METHODS
 from forsooth.engine import Progress, task
 from forsooth.games import players
 from forsooth.games.shapley import Estimate, exact, permutation
-from forsooth.progress import Silent
 from forsooth.records import Cell, Method
 from forsooth.scores.promises import completeness_gap
 from forsooth.suites import explain
@@ -26,7 +25,7 @@ from forsooth.user.bias.request import BiasRequest
 from forsooth.user.bias.result import END, BiasResult, Judged, tabled
 from forsooth.user.bias.subject import Subject, prepare, prepare_again
 from forsooth.user.requests import answer_folder
-from forsooth.user.steps import Key, Step, do_here, do_in_store
+from forsooth.user.steps import Key, Step, carry_out, shared_arguments
 
 DEFAULTS = (
     "grad_cam",
@@ -52,7 +51,10 @@ def answer(
         subject = prepare(thing, request)
         chosen = chosen_methods(subject)
         folder = answer_folder(out, "bias")
-        cells = carried_out(subject, chosen, folder, workers=workers, progress=progress or Silent())
+        steps = steps_of(subject, [one for one in chosen if not unable(one, subject)])
+        shared = shared_arguments(subject.request.words(), subject.digest, chosen)
+        cells = carry_out(steps, shared, folder, workers=workers, progress=progress)
+    prepare_again.forget()  # type: ignore[attr-defined]
     judged = judged_from(subject, chosen, cells)
     table, rows = tabled(judged)
     costly = {one.name for one in chosen if one.method.cost != "passes"}
@@ -108,20 +110,6 @@ def closed(subject: Subject) -> str:
     return "a network that cannot be cut behind its layer"
 
 
-def carried_out(
-    subject: Subject, chosen: Sequence[NamedMethod], folder: Path | None, *, workers: int, progress: Progress
-) -> dict[Key, Cell]:
-    """The cells of all games and methods: kept in the folder where any process can do the work again."""
-    steps = steps_of(subject, [one for one in chosen if not unable(one, subject)])
-    carried = subject.request.words()
-    if folder is None or carried is None or not all(one.portable for one in chosen):
-        return do_here(steps, progress)
-    shared = {"words": carried, "digest": subject.digest}
-    cells = do_in_store(steps, shared, folder, workers=workers, progress=progress)
-    prepare_again.forget()  # type: ignore[attr-defined]
-    return cells
-
-
 def steps_of(subject: Subject, chosen: Sequence[NamedMethod]) -> dict[Key, Step]:
     """A step for every piece of games, a few inputs each, and for every method.
 
@@ -133,33 +121,49 @@ def steps_of(subject: Subject, chosen: Sequence[NamedMethod]) -> dict[Key, Step]
         del roles[END]
     for role, title in roles.items():
         for start in range(0, len(subject.x), AT_ONCE):
-            piece = {"role": role, "start": start, "stop": min(start + AT_ONCE, len(subject.x))}
-            name = f"{title}: inputs {start} to {piece['stop'] - 1}"
-            steps[role, start] = Step(name, partial(play, subject, **piece), play_task, piece)
+            stop = min(start + AT_ONCE, len(subject.x))
+            work = partial(play, subject, role=role, start=start, stop=stop)
+            piece = {"role": role, "start": start, "stop": stop}
+            steps[role, start] = Step(f"{title}: inputs {start} to {stop - 1}", work, play_task, piece)
     for one in chosen:
-        work = partial(explain_players, subject, one)
-        steps["method", one.name] = Step(f"explain: {one.name}", work, explain_task, one.identity())
+        asking = partial(explain_players, subject, one)
+        steps["method", one.name] = Step(f"explain: {one.name}", asking, explain_task, one.identity())
     return steps
 
 
 def judged_from(subject: Subject, chosen: Sequence[NamedMethod], cells: Mapping[Key, Cell]) -> Judged:
     """All that is compared, from the cells of all steps."""
     anchor = anchors.joined([cell for (role, _), cell in cells.items() if role == ANCHOR])
-    noise = zip(anchor.noise, anchor.estimate.values, strict=True)
-    resampled = [cell for (role, _), cell in cells.items() if role == END]
     answers = {str(name): cell for (role, name), cell in cells.items() if role == "method"}
-    end = anchor.estimate
-    if resampled:
-        end = anchors.joined(resampled).estimate
-    reasons = {one.name: unable(one, subject) for one in chosen}
+    kinds = {one.name: "null" if one.method.null else "method" for one in chosen}
     return Judged(
         anchor=anchor.estimate,
-        noise=[share if bool(values.any()) else float("nan") for share, values in noise],
+        noise=noise_of(anchor),
         target=subject.target,
-        answers={**answers, END: Cell(tensors={"players": end.values})},
-        skipped={name: reason for name, reason in reasons.items() if reason},
-        nulls={one.name: one.method.null for one in chosen},
+        answers={**answers, END: other_end(anchor, cells), **skipped(subject, chosen)},
+        kinds={**kinds, END: "anchor"},
     )
+
+
+def noise_of(anchor: anchors.Anchor) -> list[float]:
+    """The share of noise in the squared norm of the Shapley values of each input, nan where they are all zero."""
+    zero = (anchor.estimate.values == 0).all(1).tolist()
+    return [float("nan") if empty else share for share, empty in zip(anchor.noise, zero, strict=True)]
+
+
+def other_end(anchor: anchors.Anchor, cells: Mapping[Key, Cell]) -> Cell:
+    """The Shapley values sampled once more, or the anchor itself where it is exact."""
+    resampled = [cell for (role, _), cell in cells.items() if role == END]
+    if resampled:
+        anchor = anchors.joined(resampled)
+    return Cell(tensors={"players": anchor.estimate.values})
+
+
+def skipped(subject: Subject, chosen: Sequence[NamedMethod]) -> dict[str, Cell]:
+    """method -> why it was not asked."""
+    reasons = {one.name: unable(one, subject) for one in chosen}
+    facts = {name: {"status": "skipped", "message": reason} for name, reason in reasons.items() if reason}
+    return {name: Cell(facts=own) for name, own in facts.items()}
 
 
 @task("user.bias_play", version=2)
@@ -204,7 +208,9 @@ def explain_players(subject: Subject, named: NamedMethod) -> Cell:
     except (Exception, SystemExit) as error:  # a user's method may raise anything, or leave
         return Cell(facts=explain.refusal(error))
     labels, count = players.seats(maps, subject.seats.labels)
-    channels = subject.request.channels if method.values == "derivative" else "sum"
+    channels: Any = "sum"
+    if method.values == "derivative":
+        channels = subject.request.channels
     tensors = {"players": players.collect(maps.detach(), labels, count, channels=channels).cpu()}
     if method.promise and not speaks_of_units(method, subject):
         tensors["gap"] = completeness_gap(maps, promised(subject, named)).cpu()

@@ -18,6 +18,7 @@ from torch import Tensor
 from forsooth import plugins, seeds
 from forsooth.adapters import models
 from forsooth.engine import Progress, one_thread
+from forsooth.models.specimens import CLASSES, ROWS, Specimen, only, specimens, without_shifts
 from forsooth.progress import Silent
 from forsooth.records import Method
 from forsooth.scores.promises import completeness_gap
@@ -25,7 +26,6 @@ from forsooth.suites import explain
 from forsooth.user.check.evidence import Evidence, Trial, identical
 from forsooth.user.check.request import CheckRequest
 from forsooth.user.check.result import CheckResult, result_of
-from forsooth.user.check.specimens import CLASSES, ROWS, Specimen, only, specimens, without_shifts
 
 State = dict[str, Any]  # by the keys of `words.CHANGES`
 

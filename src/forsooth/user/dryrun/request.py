@@ -1,12 +1,13 @@
 """What the user asks: images, a training, the artefacts that are feared and the methods that are planned."""
 
 import shlex
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from forsooth import names, plugins
+from forsooth.adapters.trainings import model_name
 from forsooth.attributions import METHODS
 from forsooth.records import Method, UsageError
 from forsooth.suites.planted.settings import NAMES
@@ -97,27 +98,6 @@ def artefact_names(words: Iterable[str]) -> tuple[str, ...]:
         if name not in NAMES:
             raise names.unknown(name, (*SHORT, *NAMES), argument="artefacts")
     return tuple(dict.fromkeys(full)) or NAMES
-
-
-def training_path(train: str | Callable[..., Any] | None) -> str | None:
-    """The name under which any process can find the training function; an error where there is none."""
-    if train is None:
-        return None
-    path = train
-    if not isinstance(path, str):
-        if not hasattr(train, "__qualname__") or isinstance(train, type):
-            raise UsageError(f"`train` must be a function or package.module:function, got {type(train).__name__}")
-        path = f"{train.__module__}:{train.__qualname__}"
-    if "<" in path:
-        raise UsageError(f"`train` must be a function with a name of its own, got {path}: use def at module level")
-    if ":" not in path:
-        raise UsageError(f"`train` must be package.module:function, got {path!r}")
-    return path
-
-
-def model_name(path: str) -> str:
-    """The name of the model in rows and files, which a colon does not suit."""
-    return path.replace(":", ".")
 
 
 def outside(folder: Path, data: str) -> Path:

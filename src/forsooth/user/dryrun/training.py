@@ -1,8 +1,6 @@
 """The user's training function: found by its path, called with planted data; its model verified and explained."""
 
 import dataclasses
-import inspect
-from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -10,9 +8,10 @@ from torch import Tensor, nn
 
 from forsooth import plugins, seeds
 from forsooth.adapters import models
+from forsooth.adapters.trainings import LABELS, FailedTraining, call_training, model_name, ready_model
 from forsooth.attributions import METHODS
 from forsooth.engine import task
-from forsooth.records import NO_MODEL, Cell, Dataset, Row, UsageError
+from forsooth.records import NO_MODEL, Cell, Dataset, Row
 from forsooth.suites import explain as explaining
 from forsooth.suites.networks import inside
 from forsooth.suites.planted import data as planted
@@ -21,26 +20,9 @@ from forsooth.suites.planted import tasks as planting
 from forsooth.suites.planted.data import DataSpec
 from forsooth.suites.planted.explanations import Ask
 from forsooth.suites.planted.tasks import Columns, Gate
-from forsooth.user.dryrun.request import model_name
 
-LABELS = 2  # without the artefact, with it
 NO_MODEL_GIVEN = {"status": "skipped", "message": "there is no model to explain"}
 BELOW_GATE = {"status": "below gate", "message": planting.NOT_EXPLAINED}
-
-
-class FailedTraining(Exception):
-    """A training that gave no model to explain; the message says why."""
-
-
-def load_training(path: str) -> Callable[[Dataset], Any]:
-    """The function at `package.module:function`."""
-    thing = plugins.load(path, argument="train")
-    if callable(thing) and not isinstance(thing, nn.Module) and not inspect.isclass(thing):
-        return thing
-    what = f"a {type(thing).__name__}"
-    if inspect.isclass(thing):
-        what = "a class"
-    raise UsageError(f"`train` must name a function(dataset) that returns a torch module, got {path}, {what}")
 
 
 def training_data(spec: DataSpec, *, seed: int, device: str) -> Dataset:
@@ -53,47 +35,6 @@ def training_data(spec: DataSpec, *, seed: int, device: str) -> Dataset:
     splits = {name: rows.clone() for name, rows in dataset.splits.items()}
     facts = {"labels": LABELS, "device": device, "seed": seed % 2**32}  # numpy takes no more
     return dataclasses.replace(dataset, truth=None, splits=splits, facts=facts)
-
-
-def train(path: str, spec: DataSpec, *, seed: int, device: str) -> nn.Module:
-    """The module that the function makes of the data, in eval mode on the device; FailedTraining where it is none.
-
-    Torch's own generator is seeded for the call, so that a training that draws from it comes out the same again.
-    """
-    function = load_training(path)
-    try:
-        with explaining.lent_randomness(seed), torch.enable_grad():
-            model = function(training_data(spec, seed=seed, device=device))
-    except (Exception, SystemExit) as error:  # a user's function may raise anything
-        raise FailedTraining(f"{path} raised {plugins.describe_error(error)}") from error
-    if not isinstance(model, nn.Module):
-        raise FailedTraining(f"{path} must return a torch module, got {type_name(model)}")
-    dataset = planted.dataset(spec)
-    try:
-        return ready(model, dataset.x[dataset.splits["test"]], device=device)
-    except UsageError as error:
-        raise FailedTraining(f"{path} gave a model that cannot be asked: {error}") from error
-
-
-def type_name(thing: Any) -> str:
-    if isinstance(thing, type):
-        return f"the class {thing.__name__}"
-    return type(thing).__name__
-
-
-def ready(model: nn.Module, x: Tensor, *, device: str) -> nn.Module:
-    """The model, ready to be asked, after trying it on x (n, 3, h, w): two finite logits for each image."""
-    module = model.eval().requires_grad_(False).to(device, torch.float32)
-    x = x.to(device)
-    models.check_untouched(module, x)
-    width = models.ask_model(module, x[:2]).shape[1]
-    if width != LABELS:
-        raise UsageError(
-            f"`model` must give {LABELS} logits for an image, one for each label (0 without the artefact, 1 with it), "
-            f"got {width}"
-        )
-    models.outputs(module, x)
-    return module
 
 
 @task("user.dryrun", version=2, path="train", spec="plot", columns="about")
@@ -119,7 +60,10 @@ def train_and_explain(
     training = shared.having(part="training")
     facts = {"said": planted.notes(spec.images)}
     try:
-        module = train(path, spec, seed=seed, device=device)
+        taught = training_data(spec, seed=seed, device=device)
+        with explaining.lent_randomness(seed), torch.enable_grad():
+            model = call_training(path, taught)
+        module = ready_model(path, model, dataset.x[dataset.splits["test"]], device=device)
     except FailedTraining as error:
         row = planting.training_row(dataset, 0.0, gate, training)
         row = row.having(status="error", message=str(error), value=float("nan"))

@@ -153,7 +153,7 @@ def trust(table: pd.DataFrame, trained: pd.DataFrame) -> str:
 
 def shown_by(lines: pd.DataFrame) -> list[str]:
     """The artefacts that a method shows, from its lines."""
-    return lines["artefact"][lines["finding"].eq(SHOWS)].tolist()
+    return list(lines["artefact"][lines["finding"].eq(SHOWS)])
 
 
 def group_of(lines: pd.DataFrame) -> str:

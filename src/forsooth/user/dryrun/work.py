@@ -11,6 +11,7 @@ from typing import Any
 import pandas as pd
 
 from forsooth import plugins, seeds
+from forsooth.adapters.trainings import load_training
 from forsooth.arguments import run_folder
 from forsooth.engine import Progress, execute, make_task
 from forsooth.progress import Silent
@@ -101,7 +102,7 @@ def plan(request: DryRunRequest) -> Plan:
     methods = request.records()
     code = ""
     if request.train:
-        code = plugins.fingerprint(training.load_training(request.train))
+        code = plugins.fingerprint(load_training(request.train))
     images = usable_images(request)
     tasks: list[Task] = []
     for name in request.artefacts:

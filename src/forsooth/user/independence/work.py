@@ -13,10 +13,10 @@ from torch import Tensor, nn
 from forsooth import chunks, plugins, seeds
 from forsooth.adapters import inputs, methods, models
 from forsooth.adapters.methods import NamedMethod
+from forsooth.adapters.places import placed
 from forsooth.attributions import METHODS
 from forsooth.engine import Progress, task
 from forsooth.games import players
-from forsooth.progress import Silent
 from forsooth.records import Cell, Row, UsageError
 from forsooth.scores.contrast import reduced, relative_change
 from forsooth.scores.functionless import Patched
@@ -27,7 +27,7 @@ from forsooth.user.independence.patches import Case, prepare, prepare_again
 from forsooth.user.independence.request import IndependenceRequest
 from forsooth.user.independence.result import IndependenceResult, tabled
 from forsooth.user.requests import answer_folder
-from forsooth.user.steps import Key, Step, do_here, do_in_store
+from forsooth.user.steps import Key, Step, carry_out, shared_arguments
 
 DEFAULTS = (
     *("grad_cam", "guided_grad_cam"),
@@ -44,14 +44,16 @@ def answer(
 ) -> IndependenceResult:
     """How often every method would draw attention to functionless patches. See `forsooth.independence`."""
     plugins.known(request.methods, METHODS)  # words and files come first: to build the model may take long
-    patches.placed(request, inputs.batch(request.inputs, "inputs")[0])
+    placed(request.patch, inputs.batch(request.inputs, "inputs")[0], seed=request.seed)
     thing = models.load_model(request.model)
     check_module(thing)
     with models.in_eval(thing):
         case = prepare(thing, request)
         chosen = chosen_methods(case)
         folder = answer_folder(out, "independence")
-        cells = carried_out(case, chosen, folder, workers=workers, progress=progress or Silent())
+        shared = shared_arguments(case.request.words(), case.digest, chosen)
+        cells = carry_out(steps_of(case, chosen), shared, folder, workers=workers, progress=progress)
+    prepare_again.forget()  # type: ignore[attr-defined]
     patched = patches.joined([cell for (kind, _), cell in cells.items() if kind == patches.PATCH])
     rows: list[Row] = []
     for one in chosen:
@@ -83,20 +85,6 @@ def chosen_methods(case: Case) -> list[NamedMethod]:
         if "truth" in one.method.needs:
             raise UsageError(f"`methods` must need no ground truth, since there is none, got {one.name}")
     return chosen
-
-
-def carried_out(
-    case: Case, chosen: Sequence[NamedMethod], folder: Path | None, *, workers: int, progress: Progress
-) -> dict[Key, Cell]:
-    """The cells of all searches and methods: kept in the folder where any process can do the work again."""
-    steps = steps_of(case, chosen)
-    carried = case.request.words()
-    if folder is None or carried is None or not all(one.portable for one in chosen):
-        return do_here(steps, progress)
-    shared = {"words": carried, "digest": case.digest}
-    cells = do_in_store(steps, shared, folder, workers=workers, progress=progress)
-    prepare_again.forget()  # type: ignore[attr-defined]
-    return cells
 
 
 def steps_of(case: Case, chosen: Sequence[NamedMethod]) -> dict[Key, Step]:

@@ -27,7 +27,8 @@ class Block(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         inner = self.relu1(self.bn1(self.conv1(x)))
-        return self.relu2(self.bn2(self.conv2(inner)) + x)
+        outer: Tensor = self.relu2(self.bn2(self.conv2(inner)) + x)
+        return outer
 
 
 class Weighing(nn.Module):
@@ -41,7 +42,9 @@ class Weighing(nn.Module):
         self.head = nn.Linear(6, CLASSES)
 
     def forward(self, x: Tensor) -> Tensor:
-        return self.head((self.attention_of(x)[..., None] * self.relu(self.value(x))).sum(1))
+        weighed = self.attention_of(x)[..., None] * self.relu(self.value(x))
+        logits: Tensor = self.head(weighed.sum(1))
+        return logits
 
     def attention_of(self, x: Tensor) -> Tensor:
         """(n, length), one in sum"""
@@ -50,7 +53,8 @@ class Weighing(nn.Module):
 
     def selection_of(self, x: Tensor) -> Tensor:
         """(n, length) in (0, 1)"""
-        return self.key(x)[..., 0].sigmoid()
+        keys: Tensor = self.key(x)
+        return keys[..., 0].sigmoid()
 
 
 @dataclass(frozen=True)
