@@ -64,6 +64,17 @@ def plural(count: int, noun: str) -> str:
     return f"{count} {noun}s"
 
 
+def agreeing(names: Sequence[str], one: str, more: str) -> str:
+    """The form of a verb or a noun for so many names.
+
+    >>> agreeing(["a"], "is", "are"), agreeing(["a", "b"], "is", "are")
+    ('is', 'are')
+    """
+    if len(names) == 1:
+        return one
+    return more
+
+
 def listed(names: Sequence[str], *, most: int = 8) -> str:
     """Names in a sentence, of which some are left out where they are many.
 

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from forsooth import chunks, plugins
+from forsooth.adapters import inputs
 from forsooth.engine import one_thread
 from forsooth.games.values import Model, rows_at_once
 from forsooth.records import UsageError
@@ -120,6 +121,14 @@ def adapt(thing: Any, x: Tensor, *, arrays: bool, device: str, output: str) -> t
     if output == "probabilities" and not are_probabilities(outputs(model, x)):
         return Adapted(lambda part: model(part).softmax(1), None, "a function"), x
     return Adapted(model, None, "a function"), x
+
+
+def asked_inputs(thing: Any, values: Any, *, device: str, output: str) -> tuple[Adapted, Tensor, Tensor]:
+    """The model ready to be asked, the user's inputs (n, *shape) as it takes them, and its outputs (n, classes)."""
+    batch, arrays = inputs.batch(values, "inputs")
+    adapted, x = adapt(thing, batch, arrays=arrays, device=device, output=output)
+    with one_thread():  # the outputs go into a digest, which must not depend on the number of threads
+        return adapted, x, outputs(adapted.model, x)
 
 
 def adapt_module(module: nn.Module, x: Tensor, *, device: str, output: str) -> tuple[Adapted, Tensor]:

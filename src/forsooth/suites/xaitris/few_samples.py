@@ -132,6 +132,7 @@ def measure(trained: Cell, *, spec: DataSpec, ask: Ask) -> Cell:
     made = explain.attribute(record, question)
     if "maps" not in made.tensors:
         return nothing(template, made.facts["message"])
+    assert question.truth is not None
     flat = made.tensors["maps"].abs().sum(1)
     return Cell(rows=tuple(rows_of(template, flat, question.truth.cpu(), chosen.tolist())))
 

@@ -132,28 +132,26 @@ def compared(maps: Mapping[str, Tensor], anchor: Estimate) -> list[dict[str, Any
     count = anchor.values.shape[1]
     pairs = [(end, fraction) for end, fraction in bias.PAIRS if not bias.too_few(count, fraction)]
     by_pair, left = (part.numpy() for part in bias.replicates(list(maps.values()), anchor, pairs=pairs))
-    nulls = [names.index(name) for name in NULLS]
-    scores = filled(by_pair.mean(2), left, nulls=nulls)
+    scores = filled(by_pair.mean(2), left, nulls=[names.index(name) for name in NULLS])
     mean = scores.mean
-    parts = sampling_parts(scores, anchor)
     rivals = np.isfinite(mean) & (np.array(names) != END)
-    half, differ = compared_means(scores.values, parts, rivals=rivals, scale=count**0.5)
-    groups = tie_groups(-mean, differ, ranked=rivals)
-    lines = []
-    for k in np.argsort(mean, kind="stable"):
-        line = {
-            "method": names[k],
-            "group": groups[k],
-            **state_of(scores, k, maps[names[k]]),
-            "m_bias": mean[k],
-            "low": np.maximum(0.0, mean[k] - half[k]),
-            "high": mean[k] + half[k],
-            "relative": mean[k] * count**0.5,
-            "worst": worst(by_pair[k], pairs),
+    half, differ = compared_means(scores.values, sampling_parts(scores, anchor), rivals=rivals, scale=count**0.5)
+    table = pd.DataFrame(
+        {
+            "method": names,
+            "group": tie_groups(-mean, differ, ranked=rivals),
+            **states(scores, maps),
+            "m_bias": mean,
+            "low": np.maximum(0.0, mean - half),
+            "high": mean + half,
+            "relative": mean * count**0.5,
+            "worst": [worst(own, pairs) for own in by_pair],
         }
-        for name, null in zip(NULLS, nulls, strict=True):
-            line[f"beats_{name}"] = bool(differ[k, null]) and mean[k] < mean[null]
-        lines.append(line)
+    )
+    for name in NULLS:
+        null = names.index(name)
+        table[f"beats_{name}"] = differ[:, null] & (mean < mean[null])
+    lines: list[dict[str, Any]] = table.iloc[np.argsort(mean, kind="stable")].to_dict("records")
     return lines
 
 
@@ -200,13 +198,16 @@ def sampling_parts(scores: Scores, anchor: Estimate) -> Floats | None:
     return jackknife_parts(scores.values, scores.left, anchor.sizes.numpy())
 
 
-def state_of(scores: Scores, place: int, attribution: Tensor) -> dict[str, Any]:
-    """The share of failures of one method, and why it has no score where it has none."""
-    failed = scores.failed[place]
-    if failed < 1:
-        return {"failed": failed, "status": "ok", "message": ""}
-    message = why_nothing(attribution, anchored=scores.values.shape[1] > 0)
-    return {"failed": failed, "status": "undefined", "message": message}
+def states(scores: Scores, maps: Mapping[str, Tensor]) -> dict[str, Any]:
+    """The columns on failures: their share, and why a method has no score where it has none."""
+    lost = scores.failed == 1
+    anchored = scores.values.shape[1] > 0
+    reasons = [why_nothing(own, anchored=anchored) for own in maps.values()]
+    return {
+        "failed": scores.failed,
+        "status": np.where(lost, "undefined", "ok"),
+        "message": np.where(lost, reasons, ""),
+    }
 
 
 def worst(by_pair: Floats, pairs: Pairs) -> str:

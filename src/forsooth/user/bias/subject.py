@@ -10,7 +10,6 @@ from torch import Tensor, nn
 
 from forsooth import chunks
 from forsooth.adapters import inputs, models
-from forsooth.engine import one_thread
 from forsooth.games import layers, players
 from forsooth.games.baselines import KINDS, baseline
 from forsooth.games.shapley import MOST_PLAYERS
@@ -144,10 +143,7 @@ def prepare(thing: Any, request: BiasRequest) -> Subject:
     request.check()
     columns = inputs.columns_of(request.inputs)
     inputs.check_columns(thing, columns)
-    values, arrays = inputs.batch(request.inputs, "inputs")
-    adapted, x = models.adapt(thing, values, arrays=arrays, device=request.device, output=request.output)
-    with one_thread():  # a digest must not depend on the number of threads
-        outputs = models.outputs(adapted.model, x)
+    adapted, x, outputs = models.asked_inputs(thing, request.inputs, device=request.device, output=request.output)
     target = inputs.targets(request.target, outputs)
     data = data_of(request, x, columns)
     stage = cut(adapted, request.players)

@@ -9,7 +9,7 @@ from forsooth.report.promises import broken_promises, with_word
 from forsooth.scores import convergence
 from forsooth.stats.differences import enough_for_pairs
 from forsooth.user.bias.subject import Subject
-from forsooth.wording import joined, plural, significant
+from forsooth.wording import agreeing, joined, plural, significant
 
 FEW = 20  # inputs from which intervals say something of other inputs
 
@@ -86,17 +86,10 @@ def against_nulls(methods: pd.DataFrame) -> list[str]:
         return []
     if not winners:
         return ["No method clearly beats both the constant and the random map."]
-    sentence = f"{joined(winners)} {verb(winners, 'beats', 'beat')} both the constant and the random map"
+    sentence = f"{joined(winners)} {agreeing(winners, 'beats', 'beat')} both the constant and the random map"
     if losers:
-        sentence += f"; {joined(losers)} {verb(losers, 'does', 'do')} not"
+        sentence += f"; {joined(losers)} {agreeing(losers, 'does', 'do')} not"
     return [f"{sentence}."]
-
-
-def verb(names: Sequence[str], one: str, more: str) -> str:
-    """The form of a verb for so many names."""
-    if len(names) == 1:
-        return one
-    return more
 
 
 def beats(methods: pd.DataFrame) -> pd.Series:
@@ -175,7 +168,7 @@ def advice(subject: Subject, table: pd.DataFrame, noise: Sequence[float], costly
         return f"{use}."
     names = losers["method"].tolist()
     single = f"do not rank single {subject.seats.noun} by {joined(names, 'or')} here"
-    return f"{use}; {single}: {verb(names, 'it is', 'they are')} not clearly better than {unbeaten(losers)} map."
+    return f"{use}; {single}: {agreeing(names, 'it is', 'they are')} not clearly better than {unbeaten(losers)} map."
 
 
 def without_winner(subject: Subject, noise: Sequence[float], rivals: int) -> str:

@@ -57,24 +57,31 @@ def train_and_explain(
     """
     dataset = planted.dataset(spec)
     shared = planting.template(dataset, columns).having(model=model_name(path))
-    training = shared.having(part="training")
     facts = {"said": planted.notes(spec.images)}
     try:
-        taught = training_data(spec, seed=seed, device=device)
-        with explaining.lent_randomness(seed), torch.enable_grad():
-            model = call_training(path, taught)
-        module = ready_model(path, model, dataset.x[dataset.splits["test"]], device=device)
+        module = train(path, spec, seed=seed, device=device)
     except FailedTraining as error:
-        row = planting.training_row(dataset, 0.0, gate, training)
+        row = planting.training_row(dataset, 0.0, gate, shared.having(part="training"))
         row = row.having(status="error", message=str(error), value=float("nan"))
         rows = same_columns(row, *not_asked(spec, asks, shared, NO_MODEL_GIVEN))
         return Cell(rows=rows, facts={**facts, "failed": True})
     accuracy = planting.accuracy_of(module, dataset, device=device)
-    row = planting.training_row(dataset, accuracy, gate, training)
+    row = planting.training_row(dataset, accuracy, gate, shared.having(part="training"))
     if row.status != "ok":
         return Cell(rows=same_columns(row, *not_asked(spec, asks, shared, BELOW_GATE)), facts=facts)
     explained = explain(module, spec, asks, shared.having(accuracy=accuracy, epoch=-1), columns)
     return dataclasses.replace(explained, rows=same_columns(row, *explained.rows), facts={**explained.facts, **facts})
+
+
+def train(path: str, spec: DataSpec, *, seed: int, device: str) -> nn.Module:
+    """The user's model, in eval mode on the device; FailedTraining where there is none.
+
+    Torch's own generator is seeded for the call, so that a training that draws from it comes out the same again.
+    """
+    dataset = planted.dataset(spec)
+    with explaining.lent_randomness(seed), torch.enable_grad():
+        model = call_training(path, training_data(spec, seed=seed, device=device))
+    return ready_model(path, model, dataset.x[dataset.splits["test"]], device=device)
 
 
 def same_columns(*rows: Row) -> tuple[Row, ...]:
@@ -97,19 +104,21 @@ def explain(module: nn.Module, spec: DataSpec, asks: list[Ask], shared: Row, col
 
     Methods that raise are not tried again by the next run: that would mean to train again.
     """
-    layer = models.last_map(module, planted.dataset(spec).x[:2].to(asks[0].device))
+    layer = inside(models.last_map(module, planted.dataset(spec).x[:2].to(asks[0].device)), "0")
     tensors: dict[str, Tensor] = {}
     pictures: list[dict[str, Any]] = []
     rows: list[Row] = []
     for ask in asks:
         images = explanations.explained_images(spec, ask)
         row = row_of(ask, shared)
-        answer = ask_method(ask, explanations.question(asked_model(module, ask), inside(layer, "0"), images, ask))
+        answer = ask_method(ask, explanations.question(asked_model(module, ask), layer, images, ask))
         rows += explanations.rows_of(answer, row, images, ask)
         maps = explanations.first_maps(answer, images)
-        tensors |= {f"{ask.method} {presence}": value for presence, value in maps.items()}
         entries = explanations.map_pictures(maps, {**columns, "model": row.model, "method": ask.method})
-        pictures += [{**entry, "tensor": f"{ask.method} {entry['tensor']}"} for entry in entries]
+        for entry in entries:
+            name = f"{ask.method} {entry['tensor']}"
+            tensors[name] = maps[entry["tensor"]]
+            pictures.append({**entry, "tensor": name})
     took_part = explanations.participants(explanations.explained_images(spec, asks[0]), columns)
     return Cell(rows=tuple(rows), tensors=tensors, facts={"pictures": pictures, "drawn": took_part})
 

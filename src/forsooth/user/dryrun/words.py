@@ -7,7 +7,7 @@ import pandas as pd
 
 from forsooth.report.promises import broken_promises
 from forsooth.user.dryrun.result import HINT, NOTHING, SHOWS, by_chance, span
-from forsooth.wording import joined, share
+from forsooth.wording import agreeing, joined, share
 
 SURE = 0.9  # accuracy below which a model may rightly look elsewhere, too
 FEW = 15  # images of one kind below which a mean of skewed shares has no good interval
@@ -137,18 +137,24 @@ def trust(table: pd.DataFrame, trained: pd.DataFrame) -> str:
     methods = table[table["kind"].eq("method") & table["artefact"].isin(explained)]
     if methods.empty:
         return UNSAID
-    findings = methods.groupby("method", sort=False)
-    groups: dict[str, list[str]] = {"all": [], "some": [], "hint": [], "none": [], "lost": []}
-    for method, own in findings:
-        groups[group_of(own)].append(method)
-    partly = [f"{method} for {joined(shown_by(findings.get_group(method)))} only" for method in groups["some"]]
-    sentences = verdicts(groups, partly, artefacts=methods["artefact"].unique().tolist())
+    groups = grouped(methods)
+    shown = {method: shown_by(methods[methods["method"].eq(method)]) for method in groups["some"]}
+    partly = [f"{method} for {joined(artefacts)} only" for method, artefacts in shown.items()]
+    sentences = verdicts(groups, partly, artefacts=list(methods["artefact"].unique()))
     sentences += nowhere(methods[~methods["method"].isin(groups["none"])])
     sentences += broken_promises(methods.groupby("method")[["gap", "broken"]].mean()).values()
-    left = trained.index[trained["status"].ne("ok")].tolist()
-    if left:
-        sentences.append(f"Of {joined(left)} nothing can be said.")
+    left = trained.index[trained["status"].ne("ok")]
+    if len(left):
+        sentences.append(f"Of {joined(list(left))} nothing can be said.")
     return " ".join(sentences)
+
+
+def grouped(methods: pd.DataFrame) -> dict[str, list[str]]:
+    """Methods by what they show, see `group_of`."""
+    groups: dict[str, list[str]] = {"all": [], "some": [], "hint": [], "none": [], "lost": []}
+    for method, lines in methods.groupby("method", sort=False):
+        groups[group_of(lines)].append(method)
+    return groups
 
 
 def shown_by(lines: pd.DataFrame) -> list[str]:
@@ -172,30 +178,25 @@ def group_of(lines: pd.DataFrame) -> str:
 def nowhere(methods: pd.DataFrame) -> list[str]:
     """Artefacts on which methods that are good for others are no better than random."""
     blind = methods[methods["finding"].eq(NOTHING)].groupby("artefact", sort=False)["method"].agg(list)
-    sentences = []
-    for artefact, names in blind.items():
-        are = "is" if len(names) == 1 else "are"
-        sentences.append(f"On {artefact} {joined(names)} {are} no better than random.")
-    return sentences
+    return [
+        f"On {artefact} {joined(names)} {agreeing(names, 'is', 'are')} no better than random."
+        for artefact, names in blind.items()
+    ]
 
 
 def verdicts(groups: Mapping[str, list[str]], partly: Sequence[str], *, artefacts: Sequence[str]) -> list[str]:
     """One sentence for each kind of method that there is."""
-    kind = "an artefact" if len(artefacts) == 1 else "artefacts"
-    what = f"such {kind} ({joined(artefacts)})"
-    sentences = []
-    if groups["all"]:
-        sentences.append(f"To show {what} you may trust {joined(groups['all'])}.")
-    if partly:
-        sentences.append(f"You may trust {joined(partly)}.")
-    if not groups["all"] and not partly:
-        sentences.append(f"None of the planned methods may be trusted to show {what}.")
-    if groups["hint"]:
-        mark = "it marks" if len(groups["hint"]) == 1 else "they mark"
-        sentences.append(f"Take {joined(groups['hint'])} as a hint at most: much of what {mark} lies elsewhere.")
-    if groups["none"]:
-        are = "it is" if len(groups["none"]) == 1 else "they are"
-        sentences.append(f"Do not trust {joined(groups['none'], 'or')} here: {are} no better than a random map.")
-    if groups["lost"]:
-        sentences.append(f"Nothing can be said of {joined(groups['lost'])}: no map was given.")
-    return sentences
+    what = f"such {agreeing(artefacts, 'an artefact', 'artefacts')} ({joined(artefacts)})"
+    hint = groups["hint"]
+    none = groups["none"]
+    sentences = {
+        f"To show {what} you may trust {joined(groups['all'])}.": groups["all"],
+        f"You may trust {joined(partly)}.": partly,
+        f"None of the planned methods may be trusted to show {what}.": not groups["all"] and not partly,
+        f"Take {joined(hint)} as a hint at most: much of what {agreeing(hint, 'it marks', 'they mark')} lies "
+        "elsewhere.": hint,
+        f"Do not trust {joined(none, 'or')} here: {agreeing(none, 'it is', 'they are')} no better than a random "
+        "map.": none,
+        f"Nothing can be said of {joined(groups['lost'])}: no map was given.": groups["lost"],
+    }
+    return [sentence for sentence, needed in sentences.items() if needed]

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from forsooth import plugins, seeds
 from forsooth.adapters import inputs, models
 from forsooth.adapters.places import placed
-from forsooth.engine import one_thread, task
+from forsooth.engine import task
 from forsooth.plain import remembered
 from forsooth.records import Cell, UsageError
 from forsooth.scores.functionless import DEFAULT, Patched, Search, functionless
@@ -53,11 +53,8 @@ def prepare(thing: nn.Module, request: IndependenceRequest) -> Case:
     """The case of a request. `thing` is the model, in eval mode. All that cannot be is refused here."""
     request.check()
     check_layer(thing, request.layer)
-    values, arrays = inputs.batch(request.inputs, "inputs")
-    adapted, x = models.adapt(thing, values, arrays=arrays, device=request.device, output="logits")
+    adapted, x, outputs = models.asked_inputs(thing, request.inputs, device=request.device, output="logits")
     assert adapted.module is not None
-    with one_thread():  # a digest must not depend on the number of threads
-        outputs = models.outputs(adapted.model, x)
     target = inputs.targets(request.target, outputs)
     mask, noun = placed(request.patch, x, seed=request.seed)
     own_digest = ""

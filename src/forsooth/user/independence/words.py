@@ -8,7 +8,7 @@ from forsooth.report.promises import broken_promises, gap_table
 from forsooth.scores.functionless import Patched
 from forsooth.user.independence.patches import Case
 from forsooth.user.independence.result import clearly_worse
-from forsooth.wording import joined, share
+from forsooth.wording import agreeing, joined, share
 
 FEW = 20  # inputs below which an interval says little
 STEADY = "neither looks at the model: so steady is a map that says nothing, and so much does chance alone move one"
@@ -87,10 +87,8 @@ def advice(methods: pd.DataFrame, rows: pd.DataFrame, threshold: float) -> str:
     often = methods[methods["low"] > 0.5]["method"].tolist()
     least = joined([name for name in names if name not in worse], "or")
     sentence = f"Least drawn to what has no function: {least}"
-    if len(worse) == 1:
-        sentence += f"; {worse[0]} does so clearly more often"
-    elif worse:
-        sentence += f"; {joined(worse)} do so clearly more often"
+    if worse:
+        sentence += f"; {joined(worse)} {agreeing(worse, 'does', 'do')} so clearly more often"
     mislead = ""
     if often:
         mislead = f" In more than half of the inputs {joined(often)} would mislead."
