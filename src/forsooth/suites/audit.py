@@ -6,11 +6,10 @@ Fig. 3 and appendix N of [anonymous2023evaluation], on photographs where `--data
 import dataclasses
 import functools
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import torch
 from torch import Tensor
@@ -24,9 +23,10 @@ from forsooth.games.values import game
 from forsooth.models import recipes, train
 from forsooth.models.recipes import Recipe
 from forsooth.names import kept
-from forsooth.records import Artefact, Cell, Choice, Dataset, Plan, Task
+from forsooth.records import Artefact, Cell, Choice, Dataset, Plan, Task, UsageError
 from forsooth.scores.mass import mass_inside
 from forsooth.settings import changed
+from forsooth.stats import SHARE, Interval, crossed, mean_of
 from forsooth.store import Store
 from forsooth.suites import choose, sources
 
@@ -34,18 +34,21 @@ Perform = Callable[[Plan], Store]
 
 REFERENCES = 1_000  # training images averaged into the baseline
 PATTERN_GATE = 0.9  # the pattern is the label, and loud: who does not see it has not learned anything
+BOUNDS = {"region": (0.0, float("inf")), "pattern": SHARE}  # where the audited number of each kind can lie
 
 
 @dataclass(frozen=True)
 class Settings:
     """What decides an audit.
 
-    samples       test inputs audited per network
+    samples       test inputs audited per network: those that all its trainings get right
+    trainings     of each network from different starts, on the same data
     permutations  random orders of joining, where players are too many to enumerate
     side          of photographs; that of CIFAR-10 and of generated images is 32
     """
 
     samples: int = 100
+    trainings: int = 1
     permutations: int = 300
     side: int = 224
 
@@ -88,16 +91,30 @@ def _data(text: str) -> tuple[Dataset, Tensor]:
     return made, torch.zeros(len(made.y), dtype=torch.int64)
 
 
-def training_task(panel: dict[str, Any], choice: Choice) -> Task:
+def training_tasks(panel: dict[str, Any], count: int, choice: Choice) -> list[Task]:
+    """All trainings of the panel's network. The first has no number, as when there was one: its cells still serve."""
     recipe = {"alexnet": recipes.VISION, "lenet": recipes.LENET, "mlp": recipes.QUICK_8}[panel["net"]]
-    given = {
-        "panel": panel,
-        "recipe": dataclasses.asdict(recipe),
-        "seed": seeds.derive(choice.seed, "training"),
-        "device": choice.device,
-    }
     title = f"{panel['net']}, {panel['source']['name']} with a {panel['kind']}"
-    return make_task(train_network, given, name=f"train {title}", version=1)
+    tasks = []
+    for number in range(count):
+        given = {
+            "panel": panel,
+            "recipe": dataclasses.asdict(recipe),
+            "seed": seeds.derive(choice.seed, "training", *_number(number)),
+            "device": choice.device,
+        }
+        tasks.append(make_task(train_network, given, name=f"train {title}{_which(number)}", version=1))
+    return tasks
+
+
+def _number(training: int) -> tuple[int, ...]:
+    """What tells the seeds of a training from those of the first."""
+    return (training,) if training else ()
+
+
+def _which(training: int) -> str:
+    """Which training of several, in words; empty for the first."""
+    return f", training {training + 1}" if training else ""
 
 
 @known_as("bias.audit_train")
@@ -119,10 +136,26 @@ def loaded(trained: Cell, panel: dict[str, Any], dataset: Dataset, device: str) 
     return module.eval().requires_grad_(False).to(device)
 
 
+def passing(trained: Sequence[Cell], panel: dict[str, Any]) -> list[Cell]:
+    """The trainings above the panel's gate: what a network has not learned it cannot use."""
+    return [cell for cell in trained if cell.facts["accuracy"] >= panel["gate"]]
+
+
 @torch.no_grad()
-def right(module: torch.nn.Module, dataset: Dataset, wanted: Tensor, most: int, *, seed: int, device: str) -> Tensor:
-    """At most `most` of the wanted images that the network gets right, evenly over classes. (k,)"""
-    found = [part[module(dataset.x[part].to(device)).argmax(1).cpu() == dataset.y[part]] for part in wanted.split(100)]
+def right(
+    modules: Sequence[torch.nn.Module], dataset: Dataset, wanted: Tensor, most: int, *, seed: int, device: str
+) -> Tensor:
+    """At most `most` of the wanted images that all networks get right, evenly over classes. (k,)
+
+    All trainings are audited on the same images, so that images and trainings are two sources of chance.
+    """
+    found = []
+    for part in wanted.split(100):
+        x = dataset.x[part].to(device)
+        hits = torch.ones(len(part), dtype=torch.bool)
+        for module in modules:
+            hits &= module(x).argmax(1).cpu() == dataset.y[part]
+        found.append(part[hits])
     return choose.rows_of(dataset, torch.cat(found), most, seed=seed, role="explained")
 
 
@@ -149,14 +182,20 @@ def audited_facts(
 
 @known_as("bias.audit_region")
 def relative_attribution(
-    trained: Cell, *, panel: dict[str, Any], samples: int, permutations: int, seed: int, device: str
+    *trained: Cell, panel: dict[str, Any], samples: int, permutations: int, seed: int, device: str, training: int = 0
 ) -> Cell:
-    """|A_k| / mean |A| of the irrelevant region k among sixteen, all coalitions played. One row per image."""
-    if trained.facts["accuracy"] < panel["gate"]:
-        return Cell(facts={"accuracy": trained.facts["accuracy"]})  # what it has not learned it cannot use
+    """|A_k| / mean |A| of the irrelevant region k among sixteen, all coalitions played. One row per image.
+
+    trained   all trainings of the network
+    training  the one that is audited
+    """
+    own = trained[training]
+    if not passing([own], panel):
+        return Cell(facts={"accuracy": own.facts["accuracy"]})
     dataset, region = data(panel)
-    module = loaded(trained, panel, dataset, device)
-    chosen = right(module, dataset, dataset.splits["test"], samples, seed=seed, device=device)
+    module = loaded(own, panel, dataset, device)
+    others = [loaded(cell, panel, dataset, device) for cell in passing(trained, panel)]
+    chosen = right(others, dataset, dataset.splits["test"], samples, seed=seed, device=device)
     absent, known = absent_player(dataset, seed=seed)
     patches = players.patches(tuple(dataset.x.shape[1:]), 4)
     rows = []
@@ -165,25 +204,30 @@ def relative_attribution(
         size = exact(game(module, x, y, players=patches, baseline=absent.to(device))).values.abs().cpu()  # (k, 16)
         ratio = size.gather(1, region[part][:, None])[:, 0] / size.mean(1)
         rows += [{"sample": int(s), "value": v} for s, v in zip(part, ratio.tolist(), strict=True)]
-    return Cell(rows=tuple(rows), facts=audited_facts(trained, dataset, panel, chosen, known))
+    return Cell(rows=tuple(rows), facts=audited_facts(own, dataset, panel, chosen, known))
 
 
 @known_as("bias.audit_pattern")
 def share_inside(
-    trained: Cell, *, panel: dict[str, Any], samples: int, permutations: int, seed: int, device: str
+    *trained: Cell, panel: dict[str, Any], samples: int, permutations: int, seed: int, device: str, training: int = 0
 ) -> Cell:
     """Share of |Shapley value| inside the truth, of images that have one. One row per image.
 
     The pattern lies anywhere, so each patch of an 8×8 grid is cut along it: no player is half inside. The share is
     freed of noise, which would count as mass (`scores.mass`); `plain` is the one of the estimates as they are.
+
+    trained   all trainings of the network
+    training  the one that is audited
     """
-    if trained.facts["accuracy"] < panel["gate"]:
-        return Cell(facts={"accuracy": trained.facts["accuracy"]})
+    own = trained[training]
+    if not passing([own], panel):
+        return Cell(facts={"accuracy": own.facts["accuracy"]})
     dataset, _ = data(panel)
-    module = loaded(trained, panel, dataset, device)
+    module = loaded(own, panel, dataset, device)
+    others = [loaded(cell, panel, dataset, device) for cell in passing(trained, panel)]
     assert dataset.truth is not None
     test = dataset.splits["test"]
-    chosen = right(module, dataset, test[dataset.truth[test].flatten(1).any(1)], samples, seed=seed, device=device)
+    chosen = right(others, dataset, test[dataset.truth[test].flatten(1).any(1)], samples, seed=seed, device=device)
     absent, known = absent_player(dataset, seed=seed)
     patches = players.patches(tuple(dataset.x.shape[1:]), 8)
     rows = []
@@ -192,44 +236,83 @@ def share_inside(
         _, labels = torch.unique(patches * 2 + inside, return_inverse=True)
         x, y = dataset.x[k : k + 1].to(device), dataset.y[k : k + 1].to(device)
         played = game(module, x, y, players=labels, baseline=absent.to(device))
-        drawn = seeds.generator(seed, "permutations", k)  # each image its own, so that their errors average out
+        drawn = seeds.generator(seed, "permutations", k, *_number(training))  # each its own: their errors average out
         estimate = permutation(played, permutations=permutations, generator=drawn)
         within = torch.zeros(played.count, dtype=torch.bool).scatter_(0, labels[inside], True)
         mass = mass_inside(estimate, within.to(device))
         rows.append({"sample": k, "value": mass.value.item(), "plain": mass.plain.item(), "error": mass.error.item()})
-    return Cell(rows=tuple(rows), facts=audited_facts(trained, dataset, panel, chosen, known))
+    return Cell(rows=tuple(rows), facts=audited_facts(own, dataset, panel, chosen, known))
 
 
 def audit(
     choice: Choice, perform: Perform, changes: Mapping[str, Any], *, kind: str, function: Callable[..., Cell]
 ) -> pd.DataFrame:
-    """Mean of the audited number with a 95 % interval over images, for every dataset at hand."""
-    settings, done, tasks = changed(Settings(), changes), {}, []
+    """Mean of the audited number with a 95 % interval over images and trainings, for every dataset at hand."""
+    settings = changed(Settings(), changes)
+    if settings.trainings < 1:
+        raise UsageError(f"`trainings` must be at least 1, got {settings.trainings}")
+    done: dict[tuple[str, str], list[Task]] = {}
+    tasks: list[Task] = []
     for name, net in cases(choice, kind):
         panel = panel_of(name, net, kind, settings, choice)
-        trained = training_task(panel, choice)
-        given = {
-            "panel": panel,
-            "samples": settings.samples,
-            "permutations": settings.permutations,
-            "seed": seeds.derive(choice.seed, "audit"),
-            "device": choice.device,
-        }
-        done[name, net] = make_task(function, given, [trained], name=f"audit {name}, {net}, {kind}", version=3)
-        tasks += [trained, done[name, net]]
+        trained = training_tasks(panel, settings.trainings, choice)
+        done[name, net] = audit_tasks(function, panel, trained, settings, choice)
+        tasks += [*trained, *done[name, net]]
     store = perform(Plan(tasks=tuple(tasks)))
-    lines = []
-    for (name, net), task in done.items():
-        rows = pd.DataFrame(store.read(task.key).rows, columns=["value", "plain"], dtype=float)
-        values = rows["value"].dropna()
-        told = {
-            "accuracy": 100 * store.meta(task.key)["facts"]["accuracy"],
-            "gate": 100 * task.arguments["panel"]["gate"],
-        }
-        line = {"dataset": name, "model": net, **told, "inputs": len(values), **interval(values)}
-        lines.append({**line, "plain": rows["plain"].mean()})
+    lines = [{"dataset": name, "model": net, **line_of(own, store, kind)} for (name, net), own in done.items()]
     table = pd.DataFrame(lines)
     return table if kind == "pattern" else table.drop(columns="plain")
+
+
+def audit_tasks(
+    function: Callable[..., Cell], panel: dict[str, Any], trained: list[Task], settings: Settings, choice: Choice
+) -> list[Task]:
+    """The audit of every training; of the first, again, without a number."""
+    given = {
+        "panel": panel,
+        "samples": settings.samples,
+        "permutations": settings.permutations,
+        "seed": seeds.derive(choice.seed, "audit"),
+        "device": choice.device,
+    }
+    title = f"audit {panel['source']['name']}, {panel['net']}, {panel['kind']}"
+    tasks = [make_task(function, given, trained, name=title, version=3)]
+    for number in range(1, len(trained)):
+        own = {**given, "training": number}
+        tasks.append(make_task(function, own, trained, name=f"{title}{_which(number)}", version=3))
+    return tasks
+
+
+def line_of(tasks: Sequence[Task], store: Store, kind: str) -> dict[str, float]:
+    """The numbers of one dataset from the audits of its trainings."""
+    audited = pd.concat(
+        [pd.DataFrame(store.read(task.key).rows).assign(training=k) for k, task in enumerate(tasks)],
+        ignore_index=True,
+    ).reindex(columns=["training", "sample", "value", "plain"])
+    accuracies = pd.Series([store.meta(task.key)["facts"]["accuracy"] for task in tasks])
+    gate = tasks[0].arguments["panel"]["gate"]
+    passed = accuracies >= gate
+    interval = interval_of(audited.dropna(subset="value"), kind)
+    return {
+        "accuracy": 100 * accuracies[passed | ~passed.any()].mean(),
+        "gate": 100 * gate,
+        "trainings": int(passed.sum()),
+        "below_gate": int((~passed).sum()),
+        "inputs": interval.n,
+        "mean": interval.mean,
+        "low": interval.low,
+        "high": interval.high,
+        "plain": audited["plain"].astype(float).mean(),
+    }
+
+
+def interval_of(rows: pd.DataFrame, kind: str) -> Interval:
+    """Mean and 95 % interval over images, and over trainings where there are several."""
+    by_image = rows.groupby("sample")["value"].mean()
+    by_training = rows.groupby("training")["value"].mean()
+    if len(by_training) < 2:
+        return mean_of(by_image, bounds=BOUNDS[kind])
+    return crossed(by_image, by_training, bounds=BOUNDS[kind])
 
 
 def below(line: Any) -> str:
@@ -244,13 +327,33 @@ def who(line: Any) -> str:
     return f"{line.dataset}, {line.model} ({line.accuracy:.0f} % accurate)"
 
 
-def interval(values: pd.Series) -> dict[str, float]:
-    """Mean and 95 % bootstrap interval over images; nan of none."""
-    if values.empty:
-        return dict.fromkeys(("mean", "low", "high"), float("nan"))
-    drawn = np.random.default_rng(0).choice(values.to_numpy(), (2000, len(values))).mean(1)
-    low, high = np.quantile(drawn, [0.025, 0.975])
-    return {"mean": values.mean(), "low": float(low), "high": float(high)}
+def drawn_words(line: Any) -> str:
+    """What the interval of a line is over."""
+    if line.trainings < 2:
+        words = f"{line.inputs} images of one training (the interval knows its images alone)"
+    else:
+        words = f"{line.inputs} images and {line.trainings} trainings"
+    if line.below_gate:
+        words += f"; {line.below_gate} below the gate of {line.gate:.0f} % left out"
+    return words
+
+
+def used(line: Any) -> str:
+    """What the interval says of a region that cannot matter."""
+    if line.low > 0.1:
+        return "It is not 0, so the published finding holds: pasted regions are used."
+    if line.low > 0:
+        return "It is not 0, so the finding holds weakly: pasted regions are used."
+    return "The interval reaches 0, so whether pasted regions are used is inconclusive."
+
+
+def outside(line: Any) -> str:
+    """What the interval says of the mass outside a pattern that is the label."""
+    if line.low > 0.98:
+        return "next to nothing of it lies outside."
+    if line.high < 1:
+        return "a part of it lies outside."
+    return "whether a part of it lies outside is inconclusive."
 
 
 def figure_3(choice: Choice, perform: Perform, changes: Mapping[str, Any]) -> tuple[pd.DataFrame, str]:
@@ -260,8 +363,7 @@ def figure_3(choice: Choice, perform: Perform, changes: Mapping[str, Any]) -> tu
     lines = [
         below(r)
         or f"{who(r)}: the irrelevant region has {r.mean:.3f} [{r.low:.3f}, {r.high:.3f}] of the mean attribution of a "
-        f"region over {r.inputs} images (published {r.published}). It is not 0, so "
-        f"{'the published finding holds' if r.low > 0.1 else 'the finding holds weakly'}: pasted regions are used."
+        f"region over {drawn_words(r)} (published {r.published}). {used(r)}"
         for r in table.itertuples()
     ]
     return table.round(4), "\n".join(lines) + "\n"
@@ -274,8 +376,8 @@ def appendix_n(choice: Choice, perform: Perform, changes: Mapping[str, Any]) -> 
     lines = [
         below(r)
         or f"{who(r)}: {r.mean:.3f} [{r.low:.3f}, {r.high:.3f}] of the Shapley mass lies inside the pattern "
-        f"over {r.inputs} images (published {r.published}; {r.plain:.3f} if the noise of the estimates counts, too); "
-        f"{'next to nothing' if r.low > 0.98 else 'a part'} of it lies outside."
+        f"over {drawn_words(r)} (published {r.published}; {r.plain:.3f} if the noise of the estimates counts, too); "
+        f"{outside(r)}"
         for r in table.itertuples()
     ]
     return table.round(4), "\n".join(lines) + "\n"
