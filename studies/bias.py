@@ -16,8 +16,8 @@ import pandas as pd
 import forsooth
 from forsooth import papers
 from forsooth.progress import Lines
-from forsooth.suites.bias.plan import PUBLISHED
-from forsooth.suites.bias.words import orders
+from forsooth.suites.bias.reproduce_words import orders
+from forsooth.suites.bias.settings import PUBLISHED
 
 # What the paper leaves open, one reading changed at a time.
 VARIANTS: dict[str, dict[str, Any]] = {

@@ -14,7 +14,7 @@ from forsooth.suites.bias.settings import DEMO, NULLS, PAPER, PRESETS, PUBLISHED
 
 def test_the_presets_are_named_and_the_paper_is_the_default() -> None:
     assert list(PRESETS) == ["demo", "quick", "paper"]
-    assert PAPER == Settings() and PRESETS["paper"] is PAPER
+    assert Settings() == PAPER and PRESETS["paper"] is PAPER
 
 
 def test_a_demo_is_a_smaller_quick_run() -> None:
