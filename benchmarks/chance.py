@@ -14,17 +14,22 @@ part, as maps of one network do.
 """
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import product
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from forsooth.stats.boards import compared_means
 from forsooth.stats.differences import differing, losses, pairs, wins
 from forsooth.stats.panels import Floats, Panel, panel_of
 from forsooth.stats.spread import half_widths, spread_of
 
+Judge = Callable[[Sequence[Panel]], bool | NDArray[np.bool_]]
 NOISE = 0.15  # standard deviation over samples
 SPREADS = (0.0, 0.03, 0.05, 0.1, 0.15)  # of trainings
+ALONE = 50  # methods that share nothing: as many boards of one
 UNEVEN = (0.0, 0.01, 0.02, 0.03, 0.03, 0.05, 0.1, 0.15)
 
 
@@ -49,16 +54,15 @@ def scores(
     shapes  "normal", or "skewed" (exponential, less its median)
     ahead   by how much the first method is better
     """
-    made = []
+    better = ahead * (np.arange(methods) == 0)[:, None, None]
+    drawn = []
     for dataset, own in enumerate(np.broadcast_to(spread, panels)):
-        parts = [
-            NOISE * kept**0.5 * _part(rng, methods, samples, 1, alike=alike, shapes=shapes),
-            NOISE * (1 - kept) ** 0.5 * _part(rng, methods, samples, trainings, alike=alike, shapes=shapes),
-            own * _part(rng, methods, 1, trainings, alike=alike),
-        ]
-        better = ahead * (np.arange(methods) == 0)[:, None, None]
-        made.append(panel_of(0.5 + better + sum(parts), dataset=dataset, network=dataset))
-    return made
+        of_samples = kept**0.5 * _part(rng, methods, samples, 1, alike=alike, shapes=shapes)
+        rest = (1 - kept) ** 0.5 * _part(rng, methods, samples, trainings, alike=alike, shapes=shapes)
+        of_trainings = own * _part(rng, methods, 1, trainings, alike=alike)
+        values = 0.5 + better + NOISE * of_samples + NOISE * rest + of_trainings
+        drawn.append(panel_of(values, dataset=dataset, network=dataset))
+    return drawn
 
 
 def _part(
@@ -68,13 +72,15 @@ def _part(
     common = rng.normal(size=(1, samples, trainings))
     own = rng.normal(size=(methods, samples, trainings))
     both = alike**0.5 * common + (1 - alike) ** 0.5 * own
-    return both if shapes == "normal" else np.exp(both) - 1  # the median stays 0
+    if shapes == "normal":
+        return both
+    return np.exp(both) - 1  # the median stays 0
 
 
-def covered(panels: Sequence[Panel]) -> bool:
-    """Whether the interval of the first method's score holds 0.5."""
-    value = np.mean([panel.value[0] for panel in panels])
-    return bool(abs(value - 0.5) <= half_widths(spread_of(panels))[0, -1])
+def covered(panels: Sequence[Panel]) -> NDArray[np.bool_]:
+    """Whether the interval of each method's score holds 0.5: (methods,)."""
+    value = np.mean([panel.value for panel in panels], axis=0)
+    return np.asarray(abs(value - 0.5) <= half_widths(spread_of(panels))[:-1, -1])
 
 
 def any_named(panels: Sequence[Panel], *, nulls: int = 4) -> bool:
@@ -83,6 +89,16 @@ def any_named(panels: Sequence[Panel], *, nulls: int = 4) -> bool:
     kinds = {"sign": 1, "null": null, "rival": np.ones_like(null)}
     named = [differing(pairs(panels)), wins(panels, **kinds), losses(panels, **kinds)]
     return any(found.any() for found in named)
+
+
+def tells_apart(panels: Sequence[Panel]) -> bool:
+    """Whether any two methods differ on the board."""
+    return bool(differing(pairs(panels)).any())
+
+
+def share_of(judge: Judge, count: int, rng: np.random.Generator, **size: Any) -> float:
+    """The share of `count` boards of which `judge` is true; size as in `scores`."""
+    return float(np.mean([judge(scores(rng, **size)) for _ in range(count)]))
 
 
 def line(panels: int, kept: str, trainings: int, samples: int, shares: Sequence[float]) -> None:
@@ -98,8 +114,8 @@ def intervals(count: int) -> None:
     rng = np.random.default_rng(0)
     seen = []
     for panels, kept, trainings, samples in product((1, 4), (0.0, 0.5, 1.0), (2, 3, 5, 10), (5, 10, 20, 100, 200)):
-        size = {"panels": panels, "methods": 1, "samples": samples, "trainings": trainings, "kept": kept}
-        shares = [np.mean([covered(scores(rng, spread=s, **size)) for _ in range(count)]) for s in SPREADS]
+        size = {"panels": panels, "methods": ALONE, "samples": samples, "trainings": trainings, "kept": kept}
+        shares = [share_of(covered, -(-count // ALONE), rng, spread=spread, alike=0.0, **size) for spread in SPREADS]
         seen += shares
         line(panels, f"{kept:g}", trainings, samples, shares)
     inside = np.mean([0.93 <= share <= 0.97 for share in seen])
@@ -113,13 +129,13 @@ def boards(count: int) -> None:
     rng = np.random.default_rng(0)
     for panels, trainings, samples in product((1, 2, 8), (1, 2, 3, 5), (20, 50, 200)):
         size = {"panels": panels, "methods": 24, "samples": samples, "trainings": trainings}
-        spreads = (0.0, 0.05, 0.15) if trainings > 1 else (0.0,)
-        shares = [np.mean([any_named(scores(rng, spread=s, **size)) for _ in range(count)]) for s in spreads]
+        spreads = {1: (0.0,)}.get(trainings, (0.0, 0.05, 0.15))  # one training says nothing of others
+        shares = [share_of(any_named, count, rng, spread=spread, **size) for spread in spreads]
         line(panels, "", trainings, samples, shares)
     print(f"the same, trainings spread unevenly over the panels: {', '.join(f'{spread:g}' for spread in UNEVEN)}")
     for trainings, samples in product((2, 3, 5), (50, 200)):
         size = {"panels": len(UNEVEN), "methods": 24, "samples": samples, "trainings": trainings, "spread": UNEVEN}
-        line(len(UNEVEN), "", trainings, samples, [np.mean([any_named(scores(rng, **size)) for _ in range(count)])])
+        line(len(UNEVEN), "", trainings, samples, [share_of(any_named, count, rng, **size)])
 
 
 def few(count: int) -> None:
@@ -130,16 +146,13 @@ def few(count: int) -> None:
         shares = []
         for samples in (2, 3, 5, 6, 7, 8, 10, 20):
             size = {"panels": 1, "methods": 2, "samples": samples, "trainings": 1, "spread": 0.0}
-            drawn = (scores(rng, alike=alike, shapes=shapes, **size) for _ in range(count))
-            shares.append(np.mean([differing(pairs(panels)).any() for panels in drawn]))
+            shares.append(share_of(tells_apart, count, rng, alike=alike, shapes=shapes, **size))
         words = " ".join(f"{share:.3f}" for share in shares)
         print(f"methods share {alike:4g}, {shapes}: 2, 3, 5, 6, 7, 8, 10, 20 samples {words}")
 
 
 def doors(count: int) -> None:
     """Methods of one law in the door `bias`: the function that judges its pairs, on made-up biases of single inputs."""
-    from forsooth.user.answer import judged_pairs
-
     rng = np.random.default_rng(0)
     print(f"methods of one law in the door `bias`: share of {count} runs that tell any two apart; wanted at most 0.050")
     for methods, law in product((2, 4, 12), ("exponential", "lognormal")):
@@ -148,10 +161,15 @@ def doors(count: int) -> None:
             named = 0
             for _ in range(count):
                 values = 0.05 * getattr(rng, law)(size=(methods, inputs))
-                named += judged_pairs(values, None, rivals=np.ones(methods, dtype=bool), scale=4.0)[1].any()
+                named += compared_means(values, scale=4.0)[1].any()
             shares.append(named / count)
         words = " ".join(f"{share:.3f}" for share in shares)
         print(f"{methods:2} methods, {law:11}: 1, 2, 3, 5, 10, 30 inputs {words}", flush=True)
+
+
+def leads(panels: Sequence[Panel]) -> bool:
+    """Whether the first method differs from half of the others."""
+    return bool(differing(pairs(panels))[0].mean() >= 0.5)
 
 
 def power(count: int) -> None:
@@ -160,13 +178,11 @@ def power(count: int) -> None:
     rng = np.random.default_rng(0)
     for panels, trainings, samples in product((1, 8), (1, 2, 3, 5), (20, 50, 200)):
         size = {"panels": panels, "methods": 24, "samples": samples, "trainings": trainings}
-        shares = []
-        for ahead in (0.05, 0.1, 0.2, 0.3):
-            drawn = (scores(rng, spread=0.03, ahead=ahead, **size) for _ in range(count))
-            shares.append(np.mean([differing(pairs(own))[0].mean() >= 0.5 for own in drawn]))
+        shares = [share_of(leads, count, rng, spread=0.03, ahead=ahead, **size) for ahead in (0.05, 0.1, 0.2, 0.3)]
         line(panels, "", trainings, samples, shares)
 
 
 if __name__ == "__main__":
-    command, *rest = sys.argv[1:] or ["intervals"]
-    globals()[command](int(rest[0]) if rest else 1000)
+    usual = ["intervals", "1000"]
+    command, boards_drawn = sys.argv[1:] + usual[len(sys.argv) - 1 :]
+    globals()[command](int(boards_drawn))

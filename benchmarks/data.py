@@ -9,8 +9,8 @@ import torch
 from scipy.ndimage import gaussian_filter
 
 from forsooth.datasets.patterns import smoother
-from forsooth.datasets.tetromino_settings import BACKGROUNDS, Setting
 from forsooth.datasets.tetromino import tetromino
+from forsooth.datasets.tetromino_settings import BACKGROUNDS, Setting
 
 LIMIT = 3.0  # GiB
 

@@ -32,7 +32,7 @@ photos)
     (for k in 10 11 12 8 9; do reproduce voc bias/table-$k --data "$data"; done) &
     (reproduce voc-audits bias/figure-3 --data "$data" --only dataset=voc --set samples=50
         reproduce voc-audits bias/appendix-n --data "$data" --only dataset=voc --set samples=50) &
-    (reproduce planted planted/figure-3 "${birds[@]}" --workers 4 --set samples=25 --set trainings=10 --set followed=4
+    (reproduce planted planted/figure-3 "${birds[@]}" --workers 4 --set samples=25 --set trainings=10 --set runs_with_checkpoints=4
         reproduce planted planted/figure-11 "${birds[@]}" --workers 4 --set samples=20 --set gate=0.9 --set groups=2
         reproduce planted planted/figure-12 "${birds[@]}" --workers 4 --set samples=20 --set gate=0.9 --set pairs=1) &
     ;;

@@ -23,12 +23,8 @@ MAKERS = {"xaitris": tetrominoes, "planted": plots, "bias": bias_data}  # where 
 def remake(patch: pytest.MonkeyPatch, name: str, change: Callable[[Dataset], Dataset]) -> None:
     """The data of a walk are changed right after they are made."""
     module = MAKERS[name]
-    if hasattr(module, "dataset"):
-        make = module.dataset.__wrapped__
-        patch.setattr(module, "dataset", remembered(2)(functools.wraps(make)(lambda spec: change(make(spec)))))
-    else:
-        make = module._data.__wrapped__
-        patch.setattr(module, "_data", functools.lru_cache(maxsize=2)(lambda text: change(make(text))))
+    make = module.dataset.__wrapped__
+    patch.setattr(module, "dataset", remembered(2)(functools.wraps(make)(lambda spec: change(make(spec)))))
 
 
 def one_class_only(patch: pytest.MonkeyPatch, name: str) -> None:

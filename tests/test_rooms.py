@@ -30,7 +30,7 @@ MAY_IMPORT = {
     "store": {"records"},
     "engine": {"records", "store", "plain"},
     "plugins": {"records", "names"},
-    "settings": {"records", "names"},
+    "settings": {"records", "names", "wording"},
     "report": {"records", "names", "wording", "store", "papers", "counted", "stats", "scores"},
     "suites": FLOOR | ROOMS | {"engine", "store", "plain", "plugins", "settings", "counted", "stats", "report"},
     "user": FLOOR
@@ -56,7 +56,7 @@ MAY_IMPORT = {
         "suites",
         "attributions",
     },
-    "cli": FLOOR | ROOMS | {"api", "cli_user", "terminal", "report", "progress", "suites", "store", "runs"},
+    "cli": FLOOR | ROOMS | {"api", "cli_user", "terminal", "report", "progress", "suites", "store", "runs", "settings"},
 }
 
 

@@ -1,10 +1,12 @@
+import dataclasses
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 import pytest
 
 from forsooth.records import Choice, Suite, UsageError
-from forsooth.settings import configured
+from forsooth.settings import as_markdown, changed, configured, described, values_of
 from forsooth.suites import SUITES
 
 
@@ -61,7 +63,7 @@ def test_a_field_is_changed_by_word_or_value(changes, expected):
     "preset, changes, message",
     [
         ("quik", {}, r"`preset` must be a known name, got 'quik'; did you mean quick\?"),
-        ("quick", {"training": "3"}, r"`set` must be a known name, got 'training'; did you mean trainings"),
+        ("quick", {"training": "3"}, r"unknown setting 'training' in `set`; did you mean trainings"),
         ("quick", {"trainings": "many"}, r"`trainings` must be a whole number, got 'many'"),
         ("quick", {"trainings": 2.7}, r"`trainings` must be a whole number, got 2.7"),
         ("quick", {"trainings": "2.7"}, r"`trainings` must be a whole number, got '2.7'"),
@@ -82,3 +84,42 @@ def test_a_demo_is_a_small_quick_run(suite):
     demo, quick = (suite.plan(suite.presets[name], Choice()) for name in ("demo", "quick"))
     assert 0 < len(demo.tasks) <= len(quick.tasks)
     assert "paper" in suite.presets and suite.metrics(suite.presets["demo"])
+
+
+@pytest.mark.parametrize("suite", SUITES, ids=lambda suite: suite.name)
+def test_every_setting_is_explained_and_has_a_value_in_every_preset(suite):
+    table = described(suite)
+    assert set(table["setting"]) == set(values_of(suite.presets["quick"]))
+    assert list(table["setting"][table["meaning"].eq("")]) == []
+    assert set(suite.presets) <= set(table)
+
+
+def test_a_setting_that_had_another_name_is_answered_with_the_new_one():
+    renamed = dataclasses.replace(SUITE, renamed={"runs": "trainings"})
+    with pytest.raises(UsageError, match="the setting 'runs' is called 'trainings' now"):
+        configured(renamed, "quick", {"runs": "3"})
+
+
+def test_a_change_is_for_every_record_inside_that_has_the_field():
+    @dataclass(frozen=True)
+    class Two:
+        one: Outer = Outer()
+        other: Outer = Outer(trainings=7)
+
+    made = changed(Two(), {"trainings": "3"})
+    assert (made.one.trainings, made.other.trainings) == (3, 3)
+
+
+def test_a_tuple_of_fixed_length_has_that_many_values():
+    @dataclass(frozen=True)
+    class Sized:
+        sizes: tuple[int, int] = (1, 2)
+
+    assert changed(Sized(), {"sizes": "3,4"}).sizes == (3, 4)
+    with pytest.raises(UsageError, match="`sizes` must be 2 values, got '3'"):
+        changed(Sized(), {"sizes": "3"})
+
+
+def test_the_page_on_settings_is_what_the_records_say():
+    page = Path(__file__).parent.parent / "docs" / "settings.md"
+    assert page.read_text() == as_markdown(SUITES), "forsooth settings --format markdown > docs/settings.md"

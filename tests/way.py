@@ -38,13 +38,14 @@ class Words:
 TETROMINO = {"n": 3000, "alpha": 0.3, "samples": 40, "sweep": (), "trainings": 1, "metrics": ("ima",)}
 PLANTED = {
     **{"per_class": 300, "side": 32, "strength": 6, "trainings": 1, "samples": 8, "gate": 0.0, "metrics": ("attr",)},
-    **{"manipulations": ("watermark",), "deeper": (), "levels": (), "rs": (), "restarts": 0, "epochs": 3},
+    **{"manipulations": ("watermark",), "manipulations_followup": (), "levels": (), "r_values": ()},
+    **{"restarts": 0, "epochs": 3},
 }
 TABLE = {"datasets": ("suppressor",), "models": ("linear",), "samples": 10, "players": ("input",), "trainings": 1}
 BAM = {
     **{"side": 32, "scenes": 20, "cutouts": 40, "train": 1, "val": 1, "test": 2, "epochs": 1, "gate": 0.0},
-    **{"fine_train": 5, "fine_val": 3, "fine_test": 4, "samples": 20, "few": 10, "fine": 4, "robust": 4},
-    **{"placings": ("as_built",), "trials": 5, "ks": (1.0,), "examples": 10, "sets": 3},
+    **{"fine_train": 5, "fine_val": 3, "fine_test": 4, "samples": 20, "samples_expensive": 10, "samples_per_k": 4},
+    **{"placings": ("as_built",), "trials": 5, "ks": (1.0,), "examples": 10, "random_sets": 3, "samples_robustness": 4},
 }
 ARTICLES = {
     **{"sizes": (150, 20, 20), "samples": 6, "gate": 0.0, "gate_reinforce": 0.0, "epochs": 1, "length": 60},

@@ -17,12 +17,16 @@ def method_path(method: str | Method | Callable[..., torch.Tensor]) -> str:
         return method
     if not isinstance(method, Method):
         return plugins.path_of(method)
-    return method.name if method in METHODS else plugins.record_path(method)
+    if method in METHODS:
+        return method.name
+    return plugins.record_path(method)
 
 
 def admitted(value: str | Iterable[str]) -> tuple[str, ...]:
-    values = value.split(",") if isinstance(value, str) else [str(v) for v in value]
-    return tuple(v.strip() for v in values)
+    """The values of a factor: those between commas, or those of a list."""
+    if isinstance(value, str):
+        value = value.split(",")
+    return tuple(str(part).strip() for part in value)
 
 
 def check_models(only: Mapping[str, tuple[str, ...]], chosen: Sequence[str]) -> None:
@@ -36,8 +40,9 @@ def check_models(only: Mapping[str, tuple[str, ...]], chosen: Sequence[str]) -> 
 
 
 def usable_device(device: str) -> str:
+    """The device, if it is here."""
     if device == "auto":
-        return "cuda" if torch.cuda.is_available() else "cpu"
+        return {True: "cuda", False: "cpu"}[torch.cuda.is_available()]
     if device not in ("cpu", "cuda"):
         raise names.unknown(device, ("auto", "cpu", "cuda"), argument="device")
     if device == "cuda" and not torch.cuda.is_available():

@@ -16,8 +16,9 @@ def over(function: Callable[..., Tensor], *tensors: Tensor, size: int) -> Tensor
     """
     if size < 1:
         raise ValueError(f"`size` must be at least 1, got {size}")
-    n, start, parts = len(tensors[0]), 0, []
-    while start < n:
+    parts: list[Tensor] = []
+    start = 0
+    while start < len(tensors[0]):
         try:
             parts.append(function(*(t[start : start + size] for t in tensors)))
             start += size
@@ -28,4 +29,6 @@ def over(function: Callable[..., Tensor], *tensors: Tensor, size: int) -> Tensor
             torch.cuda.empty_cache()
     if not parts:
         return function(*tensors)
-    return parts[0] if len(parts) == 1 else torch.cat(parts)
+    if len(parts) == 1:
+        return parts[0]
+    return torch.cat(parts)

@@ -1,5 +1,6 @@
 """The terminal: parse, call, print. Nothing here that a Python caller cannot do."""
 
+import json
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,11 +11,12 @@ from forsooth import __version__, api, cli_user, report
 from forsooth.attributions import METHODS
 from forsooth.datasets import DATASETS
 from forsooth.models import MODELS
-from forsooth.names import unknown
-from forsooth.records import Artefact, DeadWorker, Reproduction, Suite, UsageError
+from forsooth.names import find, unknown
+from forsooth.records import DeadWorker, Reproduction, Suite, UsageError
 from forsooth.report import tables
 from forsooth.runs import write_page
 from forsooth.scores import METRICS
+from forsooth.settings import as_markdown, described
 from forsooth.store import write_atomically
 from forsooth.suites import REPRODUCTIONS, SUITES
 from forsooth.terminal import (
@@ -49,6 +51,7 @@ CATALOGUES: dict[str, tuple[Any, ...]] = {
     "reproductions": REPRODUCTIONS,
 }
 
+File = Annotated[Path | None, typer.Option("--out", help="file to write; parquet needs one")]
 STOPPED = 130  # the exit code of a program that was interrupted at the keyboard
 Preset = Annotated[
     str,
@@ -139,6 +142,25 @@ def run(
     opened(made.folder / "report.html")
 
 
+@app.command()
+def settings(
+    suite: Annotated[str, typer.Argument(help="a suite; all of them if left out")] = "",
+    format: Annotated[str, typer.Option(help="table, markdown or json")] = "table",
+) -> None:
+    """Every setting of a suite, what it means, and its value in each preset."""
+    if format not in ("table", "markdown", "json"):
+        raise unknown(format, ("table", "markdown", "json"), argument="format")
+    chosen = [find(suite, SUITES, argument="suite")] if suite else list(SUITES)
+    if format == "markdown":
+        sys.stdout.write(as_markdown(chosen))
+    elif format == "json":
+        tables = {one.name: described(one).to_dict("records") for one in chosen}
+        sys.stdout.write(json.dumps(tables, indent=1) + "\n")
+    else:
+        for one in chosen:
+            out.print(plain(described(one), one.name))
+
+
 @app.command("report")
 def report_(
     runs: list[Path], page: Annotated[Path | None, typer.Option("--out", help="where the page goes")] = None
@@ -149,7 +171,7 @@ def report_(
 
 @app.command()
 def results(
-    folder: Path, format: Annotated[str, typer.Option(help="csv, json or parquet")] = "csv", target: Out = None
+    folder: Path, format: Annotated[str, typer.Option(help="csv, json or parquet")] = "csv", target: File = None
 ) -> None:
     """The rows of a run, one per sample and metric, for your own analysis."""
     rows = api.Run(folder).rows
@@ -242,7 +264,7 @@ def _summary(record: Any) -> str:
     """What a record is, in a line: a suite's question, an artefact's title, or the first line of its function."""
     if isinstance(record, Suite):
         return record.question
-    if isinstance(record, Artefact | Reproduction):
+    if isinstance(record, Reproduction):
         return record.title
     function = getattr(record.function, "func", record.function)  # a partial has its docstring inside
     lines = (function.__doc__ or "").strip().splitlines()

@@ -60,12 +60,15 @@ def _worst(
     rows: pd.DataFrame, *, better: str, bounds: Sequence[float | None] | None, within: Sequence[str]
 ) -> pd.Series:
     """What a failure at each row is worth; the value of a row that failed is nan."""
-    higher = better == "higher"
-    bound = (bounds or (None, None))[0 if higher else 1]
+    low, high = bounds or (None, None)
+    bound = high
+    extreme = "max"
+    if better == "higher":
+        bound = low
+        extreme = "min"
     if bound is not None and np.isfinite(bound):
         return pd.Series(float(bound), index=rows.index)
-    extreme = "min" if higher else "max"
-    everywhere = float(rows["value"].agg(extreme)) if len(rows) else np.nan
+    everywhere = float(rows["value"].astype(float).agg(extreme))
     if not within:
         return pd.Series(everywhere, index=rows.index)
     return rows.groupby(list(within), dropna=False)["value"].transform(extreme).fillna(everywhere)

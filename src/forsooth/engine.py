@@ -182,17 +182,16 @@ def _in_pool(waiting: list[Task], store: Store, workers: int, progress: Progress
     order = graphlib.TopologicalSorter({key: set(task.needs) & by_key.keys() for key, task in by_key.items()})
     order.prepare()
     context = multiprocessing.get_context("spawn")  # fork does not go with torch's threads
+    running: dict[futures.Future[str], str] = {}  # names, in the order in which the processes take them
     with futures.ProcessPoolExecutor(workers, mp_context=context, initializer=_begin_worker) as pool:
-        running: dict[futures.Future[str], str] = {}  # names, in the order in which the processes take them
         try:
             while order.is_active():
                 for key in order.get_ready():
                     running[pool.submit(run_task, by_key[key], store.root)] = by_key[key].name
                 progress.doing(list(running.values())[:workers])
-                done, _ = futures.wait(running, return_when=futures.FIRST_COMPLETED)
-                for future in done:
-                    order.done(future.result())
-                    progress.step(running.pop(future))
+                for key, name in _next_done(running):
+                    order.done(key)
+                    progress.step(name)
         except BrokenProcessPool as error:
             lost = [name for future, name in running.items() if not future.done() or future.exception()]
             raise _dead(lost[:workers]) from error
@@ -201,10 +200,21 @@ def _in_pool(waiting: list[Task], store: Store, workers: int, progress: Progress
             raise
 
 
+def _next_done(running: dict[futures.Future[str], str]) -> Iterator[tuple[str, str]]:
+    """Key and name of each task that is done by now, of at least one; they run no more."""
+    done, _ = futures.wait(running, return_when=futures.FIRST_COMPLETED)
+    for future in done:
+        key = future.result()
+        yield key, running.pop(future)
+
+
 def _dead(names: Sequence[str]) -> DeadWorker:
     """The error for a pool of which a process died; the pool does not say which task that process had."""
-    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-    running = f" while these tasks ran: {'; '.join(names[:NAMED])}{more}" if names else ""
+    running = ""
+    if names:
+        running = f" while these tasks ran: {'; '.join(names[:NAMED])}"
+    if len(names) > NAMED:
+        running += f" and {len(names) - NAMED} more"
     return DeadWorker(
         f"a worker process died{running}. It ran out of memory, or the code of a task ended it. What was finished is "
         "kept, and the same command goes on from there; try `--workers 1` to see which task it is"

@@ -41,14 +41,23 @@ def check_factors(only: Mapping[str, Sequence[str]], known: Sequence[str]) -> No
     """An error where `only` names a factor that the suite does not have."""
     for factor in only:
         if factor not in known:
-            raise unknown(factor, known, argument="only")
+            raise UsageError(f"unknown factor {factor!r} in `only`; {nearest(factor, known)}")
 
 
 def unknown(name: str, names: Iterable[str], *, argument: str) -> UsageError:
     """The error for a name that is none of `names`, to be raised by the caller."""
+    return UsageError(f"`{argument}` must be a known name, got {name!r}; {nearest(name, names)}")
+
+
+def nearest(name: str, names: Iterable[str]) -> str:
+    """The names that may be meant, else all there are.
+
+    >>> nearest("alfa", ["alpha", "gate"]), nearest("x", ["alpha", "gate"])
+    ('did you mean alpha?', 'known: alpha, gate')
+    """
     lowered = {known.lower(): known for known in names}
     ends = [match for match in lowered if match.rpartition("/")[2] == name.lower()]  # figure-5 of bias/figure-5
     close = ends or difflib.get_close_matches(name.lower(), lowered, n=3, cutoff=0.5)
-    near = " or ".join(lowered[match] for match in close)
-    offer = f"did you mean {near}?" if near else f"known: {', '.join(sorted(lowered.values())) or 'none'}"
-    return UsageError(f"`{argument}` must be a known name, got {name!r}; {offer}")
+    if close:
+        return f"did you mean {' or '.join(lowered[match] for match in close)}?"
+    return f"known: {', '.join(sorted(lowered.values())) or 'none'}"

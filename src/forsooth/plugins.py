@@ -7,7 +7,7 @@ import inspect
 import sys
 import sysconfig
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any, TypedDict
@@ -44,18 +44,23 @@ def load(path: str, *, argument: str) -> Any:
         raise UsageError(f"`{argument}` must be package.module:name and no file, got {path!r}; did you mean {meant}?")
     if not module_name or module_name.startswith(".") or not attribute:
         raise UsageError(f"`{argument}` must be package.module:function, got {path!r}")
+    module = _module(module_name, path, argument=argument)
+    if not hasattr(module, attribute):
+        raise unknown(attribute, _offered(module), argument=argument)
+    return getattr(module, attribute)
+
+
+def _module(name: str, path: str, *, argument: str) -> ModuleType:
+    """The user's module of that name; `path` is what they wrote."""
     here = str(Path.cwd())
     if here not in sys.path:
         sys.path.insert(0, here)  # a script beside the data is the usual place of a user's method
     try:
-        module = importlib.import_module(module_name)
+        return importlib.import_module(name)
     except ImportError as error:
-        raise UsageError(f"`{argument}` names the module {module_name!r}, which cannot be imported: {error}") from error
+        raise UsageError(f"`{argument}` names the module {name!r}, which cannot be imported: {error}") from error
     except Exception as error:  # whatever the user's module does when it is imported
-        raise UsageError(f"`{argument}` names {path!r}, whose import raised {told(error)}") from error
-    if not hasattr(module, attribute):
-        raise unknown(attribute, _offered(module), argument=argument)
-    return getattr(module, attribute)
+        raise UsageError(f"`{argument}` names {path!r}, whose import raised {describe_error(error)}") from error
 
 
 def wrapped(thing: Any, *, name: str) -> Method:
@@ -120,9 +125,17 @@ def fingerprint(thing: Any) -> str:
         source = inspect.getsource(module or function)
     except (OSError, TypeError):
         source = repr(function)  # typed at a prompt: no source to read
-    others = [] if module is None else [inspect.getsource(other) for other in imported(module)]
-    settings = [repr(dict(thing.settings))] if isinstance(thing, Method) and thing.settings else []
-    return hashlib.sha256("\x1e".join([source, *others, *settings]).encode()).hexdigest()[:16]
+    parts = [source]
+    if module is not None:
+        parts += [inspect.getsource(other) for other in imported(module)]
+    if isinstance(thing, Method) and thing.settings:
+        parts.append(repr(dict(thing.settings)))
+    return hashlib.sha256("\x1e".join(parts).encode()).hexdigest()[:16]
+
+
+def is_users(method: Method) -> bool:
+    """Whether a method is the user's own: it goes by the path of its code."""
+    return ":" in method.name
 
 
 class Identity(TypedDict):
@@ -135,22 +148,31 @@ class Identity(TypedDict):
 
 def identity(method: Method) -> Identity:
     """The name of a method, its version and, of a user's, a hash of its code."""
-    own = ":" in method.name
-    code = fingerprint(load(method.name, argument="methods")) if own else ""
+    code = ""
+    if is_users(method):
+        code = fingerprint(load(method.name, argument="methods"))
     return {"method": method.name, "version": method.version, "code": code}
 
 
 def imported(module: ModuleType) -> list[ModuleType]:
     """The user's own modules that a module imports at its top, and those that they import, by name."""
-    found, waiting = {module.__name__: module}, [module]
+    reached = {module.__name__: module}
+    waiting = [module]
     while waiting:
-        for value in list(vars(waiting.pop()).values()):
-            name = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", None)
-            other = sys.modules.get(name) if isinstance(name, str) else None
-            if other is not None and name not in found and is_own(getattr(other, "__file__", None)):
-                found[other.__name__] = other
+        for other in _modules_in(waiting.pop()):
+            if other.__name__ not in reached and is_own(getattr(other, "__file__", None)):
+                reached[other.__name__] = other
                 waiting.append(other)
-    return [found[name] for name in sorted(found) if found[name] is not module]
+    return [reached[name] for name in sorted(reached) if reached[name] is not module]
+
+
+def _modules_in(module: ModuleType) -> Iterator[ModuleType]:
+    """Modules that a module names at its top, and those that its names come from."""
+    for value in list(vars(module).values()):
+        if isinstance(value, ModuleType):
+            yield value
+        elif isinstance(getattr(value, "__module__", None), str) and value.__module__ in sys.modules:
+            yield sys.modules[value.__module__]
 
 
 def is_own(file: str | None) -> bool:
@@ -160,15 +182,21 @@ def is_own(file: str | None) -> bool:
     return not any(Path(file).is_relative_to(folder) for folder in NOT_OWN)
 
 
-def told(error: BaseException) -> str:
+def describe_error(error: BaseException) -> str:
     """An error of the user's code in a line, and where in their own files it came from."""
     return f"{type(error).__name__}: {error}"[:500] + place(error)
+
+
+told = describe_error
 
 
 def place(error: BaseException) -> str:
     """Where in the user's own files an error came from: " (helper.py, line 3: return a / 0)"; empty if nowhere."""
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if is_own(frame.filename)]
-    return f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno}: {frames[-1].line})" if frames else ""
+    if not frames:
+        return ""
+    last = frames[-1]
+    return f" ({Path(last.filename).name}, line {last.lineno}: {last.line})"
 
 
 def _offered(module: ModuleType) -> list[str]:

@@ -46,7 +46,9 @@ class Lines:
     spoken: float = 0.0
 
     def start(self, total: int, done: int) -> None:
-        self.total, self.done, self.begun = total, done, time.monotonic()
+        self.total = total
+        self.done = done
+        self.begun = time.monotonic()
         if done:
             self.say(f"{done} of {total} tasks were finished before")
 
@@ -92,7 +94,9 @@ class Bar:
             self.say(f"{done} of {total} tasks were finished before")
 
     def doing(self, names: Sequence[str]) -> None:
-        more = f" (+{len(names) - 1})" if len(names) > 1 else ""
+        more = ""
+        if len(names) > 1:
+            more = f" (+{len(names) - 1})"
         self.bar.update(self.bar.task_ids[-1], description=f"{names[0]:.{self.room - len(more)}}{more}")
 
     def step(self, name: str) -> None:

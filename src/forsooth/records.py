@@ -92,7 +92,7 @@ class Method:
     reference inputs, `fit` (k, *shape) training inputs, `generator` (one, seeded alike for every slice of a batch),
     `generators` (n of them, one for each input, seeded by its number), `layer` (dotted name of a module), `truth`
     (the oracle alone). What a method draws for an input comes from that input's generator, so that two inputs never
-    share their luck; `generator` is for what all may share.
+    share a draw; `generator` is for what all may share.
 
     promise   "complete": the map sums to f(x) - f(baseline), by default of zeros; "complete to background": to f(x)
               less the mean of f over the background; "conserve": to f(x) less what is `retained`; None: no promise
@@ -301,6 +301,7 @@ class Suite:
     exhibits       names of the figures its page shows
     figures        () -> name -> function that draws; called when a page is written, since matplotlib is slow to import
     reproductions  published tables and figures that can be made again
+    renamed        settings that had another name before: old -> new
     """
 
     name: str
@@ -314,12 +315,4 @@ class Suite:
     cite: str
     figures: Callable[[], Mapping[str, Callable[..., Any]]] = dict
     reproductions: tuple[Reproduction, ...] = ()
-
-
-@dataclass(frozen=True)
-class Artefact:
-    """A published table or figure that can be made again: `function(choice, perform, changes) -> (table, words)`."""
-
-    name: str
-    title: str
-    function: Callable[..., Any]
+    renamed: Mapping[str, str] = field(default_factory=dict)

@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import safetensors.torch
 import torch
+from torch import Tensor
 
 from forsooth import names, plugins, report, store
 from forsooth.attributions import METHODS
@@ -103,8 +104,13 @@ def perform(work: Work, plan: Plan, about: Mapping[str, Any]) -> None:
 def suite_facts(suite: Suite, settings: Any) -> dict[str, Any]:
     """What `run.json` says of the suite. Rows of settings that are not the suite's own have no board."""
     ranked = isinstance(settings, type(suite.presets["quick"]))
-    factors = suite.factors if ranked else ()
-    metrics = suite.metrics(settings) if ranked else ()
+    factors: tuple[str, ...] = ()
+    exhibits: tuple[str, ...] = ()
+    metrics: tuple[Metric, ...] = ()
+    if ranked:
+        factors = suite.factors
+        exhibits = suite.exhibits
+        metrics = suite.metrics(settings)
     return {
         "suite": suite.name,
         "title": suite.title,
@@ -112,7 +118,7 @@ def suite_facts(suite: Suite, settings: Any) -> dict[str, Any]:
         "settings": dataclasses.asdict(settings),
         "factors": list(factors),
         "levels": {factor: list(getattr(settings, f"{factor}s")) for factor in factors},
-        "exhibits": list(suite.exhibits) if ranked else [],
+        "exhibits": list(exhibits),
         "metrics": {metric.name: _described(metric) for metric in metrics},
     }
 
@@ -152,44 +158,75 @@ def _described(metric: Metric) -> dict[str, Any]:
 
 def assemble(folder: Path, plan: Plan, cells: store.Store, about: dict[str, Any]) -> None:
     """Join the cells into the files of the run. Nothing here depends on when or where a cell was made."""
-    tables, timings, pictures, index, said = [], [], {}, [], list(about["facts"])
-    classes: list[Mapping[str, Any]] = []
-    for task in plan.tasks:
-        meta = cells.meta(task.key)
-        timings.append({"cell": task.key, "task": task.name, "seconds": meta["seconds"]})
-        said += [sentence for sentence in meta["facts"].get("said", ()) if sentence not in said]
-        classes += [line for line in meta["facts"].get("drawn", ()) if line not in classes]
-        rows = cells.rows(task.key)
-        if rows is not None:
-            tables.append(_table(rows.to_pylist(), task.key))
-        if meta["facts"].get("pictures"):
-            tensors = cells.read(task.key).tensors
-            for picture in meta["facts"]["pictures"]:
-                name = f"{task.key}/{picture['tensor']}"
-                pictures[name] = tensors[picture["tensor"]]
-                index.append({**picture, "tensor": name})
-    tables.append(_table(plan.skips, ""))
-    rows = pa.concat_tables([t for t in tables if t.num_rows], promote_options="permissive")
+    metas = {task.key: cells.meta(task.key) for task in plan.tasks}
+    rows = _all_rows(plan, cells)
+    index, pictures = _pictures(plan, cells, metas)
+    timings = [{"cell": task.key, "task": task.name, "seconds": metas[task.key]["seconds"]} for task in plan.tasks]
     store.write_atomically(folder / "scores.parquet", _parquet(rows))
     store.write_atomically(folder / "timings.parquet", _parquet(pa.Table.from_pylist(timings)))
     store.write_atomically(folder / "pictures.safetensors", safetensors.torch.save(pictures))
+    noted = [meta["facts"] for meta in metas.values()]
     about = {
         **about,
-        "facts": said,
-        "classes": classes,
-        "methods": _methods(set(rows.column("method").to_pylist()) - {""}),
+        "facts": _distinct([*about["facts"], *(line for facts in noted for line in facts.get("said", ()))]),
+        "classes": _distinct(line for facts in noted for line in facts.get("drawn", ())),
+        "methods": _methods(set(rows.column("method").to_pylist()) - {"", None}),
         "versions": {name: _version(name) for name in PACKAGES},
-        "hardware": {
-            "machine": platform.machine(),
-            "processors": os.cpu_count(),
-            "system": platform.system(),
-            "python": platform.python_version(),
-            "accelerator": torch.cuda.get_device_name() if torch.cuda.is_available() else "none",
-        },
+        "hardware": _hardware(),
         "pictures": index,
-        "cells": [task.key for task in plan.tasks],
+        "cells": list(metas),
     }
     store.write_atomically(folder / "run.json", json.dumps(about, indent=1).encode())
+
+
+def _all_rows(plan: Plan, cells: store.Store) -> pa.Table:
+    """The rows of all cells and of those who could not meet, one below the other."""
+    tables = []
+    for task in plan.tasks:
+        rows = cells.rows(task.key)
+        if rows is not None:
+            tables.append(_table(rows.to_pylist(), task.key))
+    tables.append(_table(plan.skips, ""))
+    return pa.concat_tables([table for table in tables if table.num_rows], promote_options="permissive")
+
+
+def _pictures(
+    plan: Plan, cells: store.Store, metas: Mapping[str, Mapping[str, Any]]
+) -> tuple[list[dict[str, Any]], dict[str, Tensor]]:
+    """What the page shows: a list of the pictures, and their tensors by name."""
+    index: list[dict[str, Any]] = []
+    pictures: dict[str, Tensor] = {}
+    for task in plan.tasks:
+        shown = metas[task.key]["facts"].get("pictures")
+        if not shown:
+            continue
+        tensors = cells.read(task.key).tensors
+        for picture in shown:
+            name = f"{task.key}/{picture['tensor']}"
+            pictures[name] = tensors[picture["tensor"]]
+            index.append({**picture, "tensor": name})
+    return index, pictures
+
+
+def _distinct(lines: Iterable[Any]) -> list[Any]:
+    """Every line once, in the order in which they come."""
+    seen: dict[str, Any] = {}
+    for line in lines:
+        seen.setdefault(json.dumps(line, sort_keys=True), line)
+    return list(seen.values())
+
+
+def _hardware() -> dict[str, Any]:
+    accelerator = "none"
+    if torch.cuda.is_available():
+        accelerator = torch.cuda.get_device_name()
+    return {
+        "machine": platform.machine(),
+        "processors": os.cpu_count(),
+        "system": platform.system(),
+        "python": platform.python_version(),
+        "accelerator": accelerator,
+    }
 
 
 def _version(package: str) -> str:
@@ -200,10 +237,17 @@ def _version(package: str) -> str:
 
 
 def _methods(names: set[str]) -> dict[str, dict[str, Any]]:
-    kept = [m for m in METHODS if m.name in names]
+    """What `run.json` says of the methods: those of the catalogue in its order, then the user's."""
+    kept = [method for method in METHODS if method.name in names]
     kept += [plugins.method(name, METHODS) for name in sorted(names) if ":" in name]
     fields = ("null", "cite", "promise", "signed", "random", "version")
-    return {m.name: {**{f: getattr(m, f) for f in fields}, "settings": dict(m.settings)} for m in kept}
+    described = {}
+    for method in kept:
+        described[method.name] = {
+            **{field: getattr(method, field) for field in fields},
+            "settings": dict(method.settings),
+        }
+    return described
 
 
 def _table(rows: Iterable[Any], key: str) -> pa.Table:
@@ -217,7 +261,9 @@ def _table(rows: Iterable[Any], key: str) -> pa.Table:
 def _kind(values: list[Any]) -> pa.DataType:
     if all(isinstance(v, int) for v in values):
         return pa.int64()
-    return pa.float64() if all(isinstance(v, int | float) or v is None for v in values) else pa.string()
+    if all(isinstance(v, int | float) or v is None for v in values):
+        return pa.float64()
+    return pa.string()
 
 
 def _parquet(table: pa.Table) -> bytes:

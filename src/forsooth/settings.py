@@ -1,39 +1,116 @@
-"""A preset's settings with some fields changed, by a script or by words on the command line."""
+"""Settings: what there are, what they mean, and a preset's with some changed, by a script or at the terminal."""
 
 import dataclasses
 import math
+import re
 import types
 import typing
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
+
+import pandas as pd
 
 from forsooth import names
 from forsooth.records import Suite, UsageError
+from forsooth.wording import markdown_table
+
+NUMBERS = {int: "a whole number", float: "a number"}
+NO_RENAMES: Mapping[str, str] = {}
 
 
 def configured(suite: Suite, preset: str, changes: Mapping[str, Any]) -> Any:
     """The preset's settings with some fields changed."""
     if preset not in suite.presets:
         raise names.unknown(preset, suite.presets, argument="preset")
-    return changed(suite.presets[preset], changes)
+    return changed(suite.presets[preset], changes, renamed=suite.renamed)
 
 
-def changed(settings: Any, changes: Mapping[str, Any]) -> Any:
+def changed(settings: Any, changes: Mapping[str, Any], *, renamed: Mapping[str, str] = NO_RENAMES) -> Any:
     """A frozen record with some fields changed, its own or those of all records inside it that have such a field."""
     for name, value in changes.items():
-        if name not in _fields(settings):
-            raise names.unknown(name, _fields(settings), argument="set")
+        if name in renamed:
+            raise UsageError(f"the setting {name!r} is called {renamed[name]!r} now")
+        known = values_of(settings)
+        if name not in known:
+            raise UsageError(f"unknown setting {name!r} in `set`; {names.nearest(name, known)}")
         settings = _replaced(settings, name, value)
     return settings
 
 
-def _fields(record: Any) -> dict[str, Any]:
-    """Field names of a record and of the records inside it."""
-    found: dict[str, Any] = {}
+def values_of(record: Any) -> dict[str, Any]:
+    """Fields of a record and of the records inside it, by name."""
+    return {name: value for _, name, value in _leaves(record)}
+
+
+def _leaves(record: Any) -> Iterator[tuple[Any, str, Any]]:
+    """Every field that is no record itself: the record it stands in, its name and its value."""
     for field in dataclasses.fields(record):
         value = getattr(record, field.name)
-        found |= _fields(value) if dataclasses.is_dataclass(value) else {field.name: value}
+        if dataclasses.is_dataclass(value):
+            yield from _leaves(value)
+        else:
+            yield record, field.name, value
+
+
+def described(suite: Suite) -> pd.DataFrame:
+    """Every setting of a suite: setting, meaning, and its value in each preset."""
+    first = next(iter(suite.presets.values()))
+    lines = []
+    for record, name, _ in _leaves(first):
+        values = {preset: written(values_of(settings)[name]) for preset, settings in suite.presets.items()}
+        lines.append({"setting": name, "meaning": meanings(type(record)).get(name, ""), **values})
+    return pd.DataFrame(lines)
+
+
+def meanings(kind: type) -> dict[str, str]:
+    """What the fields of a record mean, as its docstring says: a line `name  meaning` for each, indented lines go on.
+
+    >>> words = "Settings.\\n\\n    n, m   numbers\\n           of things\\n    gate   least\\n"
+    >>> meanings(type("Settings", (), {"__doc__": words}))
+    {'n': 'numbers of things', 'm': 'numbers of things', 'gate': 'least'}
+    """
+    found: dict[str, str] = {}
+    current: list[str] = []
+    for line in (kind.__doc__ or "").splitlines()[1:]:
+        entry = re.match(r"    (\w+(?:, \w+)*) +(\S.*)", line)
+        if entry:
+            current = entry.group(1).split(", ")
+            found |= dict.fromkeys(current, entry.group(2).strip())
+        elif line.startswith("     ") and current:
+            found |= {name: f"{found[name]} {line.strip()}" for name in current}
+        else:
+            current = []
     return found
+
+
+def written(value: Any) -> str:
+    """A value as one types it behind `--set name=`."""
+    if isinstance(value, tuple | list):
+        return ",".join(map(written, value))
+    if isinstance(value, bool) or value is None:
+        return str(value).lower()
+    return str(value)
+
+
+def as_markdown(suites: Iterable[Suite]) -> str:
+    """The page on all settings."""
+    parts = [PAGE]
+    for suite in suites:
+        table = described(suite)
+        words = table.map(_broken)
+        parts.append(f"## {suite.name}\n\n{suite.question}\n\n{markdown_table(words, words.itertuples(index=False))}")
+    return "\n\n".join(parts) + "\n"
+
+
+PAGE = """# Settings
+
+Made by `forsooth settings --format markdown`. Each can be changed with `--set name=value`, or with
+`settings={"name": value}` in Python; several values are separated by commas, and `none` stands for nothing."""
+
+
+def _broken(words: str) -> str:
+    """Long lists may break at their commas."""
+    return words.replace(",", ", ").replace(",  ", ", ")
 
 
 def _replaced(record: Any, name: str, value: Any) -> Any:
@@ -41,28 +118,28 @@ def _replaced(record: Any, name: str, value: Any) -> Any:
     hints = typing.get_type_hints(type(record))
     if name in hints:
         return dataclasses.replace(record, **{name: _parsed(name, value, hints[name])})
-    inner = {field.name: getattr(record, field.name) for field in dataclasses.fields(record)}
-    having = {place: part for place, part in inner.items() if dataclasses.is_dataclass(part) and name in _fields(part)}
-    return dataclasses.replace(record, **{place: _replaced(part, name, value) for place, part in having.items()})
+    having = {}
+    for field in dataclasses.fields(record):
+        inner = getattr(record, field.name)
+        if dataclasses.is_dataclass(inner) and name in values_of(inner):
+            having[field.name] = _replaced(inner, name, value)
+    return dataclasses.replace(record, **having)
 
 
 def _parsed(name: str, value: Any, hint: Any) -> Any:
     """The value as the field's type; text from the command line is read, other values are only checked."""
-    origin, options = typing.get_origin(hint), typing.get_args(hint)
+    origin = typing.get_origin(hint)
+    options = typing.get_args(hint)
     if origin is typing.Literal:
-        if value in options:
-            return value
-        raise names.unknown(str(value), map(str, options), argument=name)
+        return _one_of(name, value, options)
     if origin in (types.UnionType, typing.Union):
         if value is None or str(value).lower() == "none":
             return None
-        return _parsed(name, value, next(o for o in options if o is not type(None)))
+        return _parsed(name, value, next(option for option in options if option is not type(None)))
     if origin is tuple:
-        return tuple(_parsed(name, part, options[0]) for part in _parts(value))
+        return _members(name, value, options)
     if hint is bool:
-        if str(value).lower() not in ("true", "false"):
-            raise UsageError(f"`{name}` must be true or false, got {value!r}")
-        return str(value).lower() == "true"
+        return _truth(name, value)
     if hint in NUMBERS:
         return _number(name, value, hint)
     if not isinstance(value, hint):
@@ -70,14 +147,36 @@ def _parsed(name: str, value: Any, hint: Any) -> Any:
     return value
 
 
-NUMBERS = {int: "a whole number", float: "a number"}
+def _one_of(name: str, value: Any, options: tuple[Any, ...]) -> Any:
+    if value not in options:
+        raise names.unknown(str(value), map(str, options), argument=name)
+    return value
+
+
+def _truth(name: str, value: Any) -> bool:
+    known = {"true": True, "false": False}
+    if str(value).lower() not in known:
+        raise UsageError(f"`{name}` must be true or false, got {value!r}")
+    return known[str(value).lower()]
+
+
+def _members(name: str, value: Any, options: tuple[Any, ...]) -> tuple[Any, ...]:
+    """A tuple of any length, or of the length that the field has."""
+    parts = list(_parts(value))
+    if options[-1] is Ellipsis:
+        return tuple(_parsed(name, part, options[0]) for part in parts)
+    if len(parts) != len(options):
+        raise UsageError(f"`{name}` must be {len(options)} values, got {value!r}")
+    return tuple(_parsed(name, part, option) for part, option in zip(parts, options, strict=True))
 
 
 def _parts(value: Any) -> Iterable[Any]:
     """The members of a tuple: those of a list, those between commas, or a single value as the only one."""
     if isinstance(value, str):
         return [part.strip() for part in value.split(",") if part.strip()]
-    return value if isinstance(value, Iterable) else [value]
+    if isinstance(value, Iterable):
+        return value
+    return [value]
 
 
 def _number(name: str, value: Any, kind: type) -> Any:

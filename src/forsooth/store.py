@@ -17,7 +17,9 @@ import safetensors.torch
 
 from forsooth.records import Cell, Row, UsageError
 
-ROWS, TENSORS, META = "rows.parquet", "tensors.safetensors", "meta.json"
+ROWS = "rows.parquet"
+TENSORS = "tensors.safetensors"
+META = "meta.json"
 
 
 class DamagedCell(Exception):
@@ -40,15 +42,7 @@ class Store:
         """Write beside and rename into place, so that a reader never sees half a cell."""
         beside = self.root / "unfinished" / f"{key}.{secrets.token_hex(4)}"
         try:
-            beside.mkdir(parents=True)
-            if cell.rows:
-                pq.write_table(_table(cell.rows), beside / ROWS)
-            if cell.tensors:
-                tensors = {name: t.detach().cpu().contiguous() for name, t in cell.tensors.items()}
-                safetensors.torch.save_file(tensors, beside / TENSORS)
-            sums = {file.name: _digest(file) for file in sorted(beside.iterdir())}
-            body = {"facts": dict(cell.facts), "files": sums, **about}
-            (beside / META).write_text(json.dumps({"sum": _sum(body), **body}, indent=1, allow_nan=False))
+            _write_files(beside, cell, about)
             self.path(key).parent.mkdir(parents=True, exist_ok=True)
             beside.rename(self.path(key))
         except OSError as error:
@@ -79,11 +73,15 @@ class Store:
         return meta
 
     def read(self, key: str) -> Cell:
-        meta, path = self.verify(key), self.path(key)
-        files = meta["files"]
-        rows = tuple(pq.read_table(path / ROWS).to_pylist()) if ROWS in files else ()
-        tensors = safetensors.torch.load_file(path / TENSORS) if TENSORS in files else {}
-        return Cell(rows=rows, tensors=tensors, facts=meta["facts"])
+        """The cell, checked against its sums."""
+        meta = self.verify(key)
+        rows = []
+        if ROWS in meta["files"]:
+            rows = pq.read_table(self.path(key) / ROWS).to_pylist()
+        tensors = {}
+        if TENSORS in meta["files"]:
+            tensors = safetensors.torch.load_file(self.path(key) / TENSORS)
+        return Cell(rows=tuple(rows), tensors=tensors, facts=meta["facts"])
 
     def rows(self, key: str) -> pa.Table | None:
         file = self.path(key) / ROWS
@@ -98,6 +96,19 @@ class Store:
 
     def remove(self, key: str) -> None:
         shutil.rmtree(self.path(key))
+
+
+def _write_files(folder: Path, cell: Cell, about: Mapping[str, Any]) -> None:
+    """The files of a cell, the last of which has the checksums of the others and of itself."""
+    folder.mkdir(parents=True)
+    if cell.rows:
+        pq.write_table(_table(cell.rows), folder / ROWS)
+    if cell.tensors:
+        tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in cell.tensors.items()}
+        safetensors.torch.save_file(tensors, folder / TENSORS)
+    sums = {file.name: _digest(file) for file in sorted(folder.iterdir())}
+    body = {"facts": dict(cell.facts), "files": sums, **about}
+    (folder / META).write_text(json.dumps({"sum": _sum(body), **body}, indent=1, allow_nan=False))
 
 
 def _table(rows: Sequence[Row | Mapping[str, Any]]) -> pa.Table:

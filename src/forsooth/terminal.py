@@ -22,7 +22,7 @@ Methods = Annotated[str, typer.Option(help="names separated by commas; package.m
 Data = Annotated[Path | None, typer.Option(help="folder or zip of real data the suite can use")]
 Device = Annotated[str, typer.Option(help="auto, cpu or cuda")]
 Workers = Annotated[int, typer.Option(help="processes; 0 takes one for each core")]
-Out = Annotated[Path | None, typer.Option("--out", help="folder of the run; the same words go on where it stopped")]
+Out = Annotated[Path | None, typer.Option("--out", help="output folder; repeating the command resumes the run")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="no progress")]
 Seed = Annotated[int, typer.Option(help="one integer; same seed, same numbers")]
 

@@ -180,3 +180,13 @@ def test_a_scripted_or_compiled_model_is_refused() -> None:
     for model in (Holder(), torch.compile(nets.drawn(nets.cnn()), backend="eager")):
         with raises(UsageError, match="`lrp` cannot see into a scripted or compiled model"):
             PROPAGATION[0](model, X, TARGET)
+
+
+@mark.parametrize("method", ALL[:-2], ids=names(ALL[:-2]))
+def test_a_comparison_that_is_not_used_may_be_read_by_keyword(method: Method) -> None:
+    def looks(z: Tensor) -> Tensor:
+        torch.logical_not(input=z > 0)
+        return torch.relu(z)
+
+    expected = method(Ends(torch.relu), X, TARGET, **GIVEN)
+    assert torch.equal(method(Ends(looks), X, TARGET, **GIVEN), expected)

@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from PIL import Image
 
 import forsooth
+from forsooth.datasets.compositing import paste
 from forsooth.datasets.leaves import scene_classes
 from forsooth.datasets.objects import Cutouts, cutouts, drawn
-from forsooth.datasets.pasted import VARIANTS, Pastes, Placing, boxes, common, pairs, paste, pasted, rendered
+from forsooth.datasets.pasted import VARIANTS, Pastes, Placing, boxes, common, pairs, pasted, rendered
 from forsooth.records import Dataset, UsageError
 from forsooth.seeds import generator
 

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from sklearn.metrics import mutual_info_score
 
 import forsooth
-from forsooth.datasets.tables import mutual_information, numeric, table, tables_in
+from forsooth.datasets.columns import mutual_information, numeric
+from forsooth.datasets.tables import table, tables_in
 from forsooth.records import UsageError
 
 REAL = Path(forsooth.__file__).parents[3] / "shared/data"

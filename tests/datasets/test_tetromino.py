@@ -15,6 +15,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from forsooth.datasets import DATASETS, crops
 from forsooth.datasets import tetromino as room
 from forsooth.datasets.folders import Photos
+from forsooth.datasets.tetromino import tetromino
 from forsooth.datasets.tetromino_settings import (
     ALPHAS,
     BACKGROUNDS,
@@ -25,7 +26,6 @@ from forsooth.datasets.tetromino_settings import (
     Variant,
     resolve,
 )
-from forsooth.datasets.tetromino import tetromino
 from forsooth.records import UsageError
 from forsooth.seeds import generator
 

@@ -14,7 +14,7 @@ from forsooth.records import UsageError
 from forsooth.report import Results, figures
 from forsooth.report.drawing import Drawing, colours, rendered, slim
 from forsooth.report.figures import FIGURES as SHARED
-from forsooth.report.maps import _painted
+from forsooth.report.maps import painted
 from forsooth.report.medians import Medians, all_medians
 from forsooth.suites.xaitris.figures import FIGURES as OWN
 
@@ -106,8 +106,8 @@ def test_other_suites_have_other_factors(factors: list[str]) -> None:
 
 def test_a_map_is_its_absolute_value_over_its_largest() -> None:
     signed = np.array([[[-2.0, 1.0], [0.0, 0.0]], [[0.0, 0.0], [0.0, 1.5]]])  # two channels
-    np.testing.assert_allclose(_painted(signed, "method"), _painted(np.array([[4.0, 2.0], [0.0, 3.0]]), "method"))
-    assert _painted(np.zeros((3, 4, 5)) + np.arange(3.0)[:, None, None], "input")[0, 0].tolist() == [0, 0.5, 1]
+    np.testing.assert_allclose(painted(signed, "method"), painted(np.array([[4.0, 2.0], [0.0, 3.0]]), "method"))
+    assert painted(np.zeros((3, 4, 5)) + np.arange(3.0)[:, None, None], "input")[0, 0].tolist() == [0, 0.5, 1]
 
 
 def test_colours_tell_methods_apart_and_nulls_are_grey() -> None:

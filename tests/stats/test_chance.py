@@ -28,6 +28,9 @@ def chance() -> ModuleType:
         (1, 20, 5, 0.15, 0.5),  # 0.87
         (4, 20, 2, 0.03, 1.0),
         (1, 200, 10, 0.0, 0.5),
+        (1, 5, 10, 0.0, 0.5),  # 0.92 where five samples are asked for their kurtosis
+        (1, 5, 5, 0.03, 1.0),
+        (1, 8, 10, 0.03, 0.5),
     ],
 )
 def test_intervals_cover(

@@ -36,6 +36,27 @@ def test_the_three_parts_by_hand() -> None:
     assert spread.common_df[0, 1] == 2
 
 
+@pytest.mark.parametrize("samples", [4, 5, 8, 9])
+def test_few_samples_have_a_degree_less_than_students(samples: int) -> None:
+    """Signs that differ between trainings count as normal at least, and the slope comes from the same few samples."""
+    scores = [drawn(seed, 1, samples, 10) + drawn(seed + 99, 1, samples, 1) for seed in range(50)]
+    found = np.array([spread_of([panel_of(own)]).samples_df[0, 1] for own in scores])
+    assert np.isclose(found, samples - 2).any() and (found < samples - 2.01).any()
+    assert (found > samples - 1.99).mean() < 0.1  # of a few, means of signs look like signs by chance
+
+
+def test_few_signs_that_trainings_agree_on_have_a_known_variance() -> None:
+    """The kurtosis of two signs of each kind and a zero is 1.25, without bias 0, and counts as 1: 10 / (1 - 1 / 2)."""
+    alike = np.repeat(drawn(0, 1, 5, 1), 3, axis=2)
+    for scores in (alike, alike[:, :, :1]):
+        assert spread_of([panel_of(scores)]).samples_df[0, 1] == pytest.approx(20)
+
+
+def test_ten_samples_are_asked_for_their_kurtosis() -> None:
+    found = [spread_of([panel_of(drawn(seed, 1, 10, 10))]).samples_df[0, 1] for seed in range(50)]
+    assert max(found) > 12
+
+
 def test_one_training_is_the_interval_of_order_statistics() -> None:
     """Of 100 samples Woodruff's ends are the quantiles 0.5 ± 0.098: the ordered values 40 and 60, halves between."""
     values = drawn(1, 1, 100, 1)

@@ -1,6 +1,6 @@
-"""Who is explained and who is background in planted, bam and articles: every class, evenly, from its own split."""
+"""Who is explained and who is background in planted: every class, evenly, from its own split."""
 
-from dataclasses import asdict, replace
+from dataclasses import replace
 
 import pandas as pd
 import pytest
@@ -9,16 +9,13 @@ import torch
 from forsooth.datasets.manipulations import draw
 from forsooth.datasets.planted import kinds_of, plant
 from forsooth.records import Choice, Dataset
-from forsooth.suites import choose
-from forsooth.suites.articles import plan as articles
-from forsooth.suites.articles import tasks as reading
-from forsooth.suites.articles import words as weighing
-from forsooth.suites.bam import contrasts
-from forsooth.suites.bam import data as worlds
-from forsooth.suites.bam import plan as bam
-from forsooth.suites.planted import data as plots
-from forsooth.suites.planted import plan as planted
-from forsooth.suites.planted import tasks as planting
+from forsooth.suites import articles
+from forsooth.suites.bam import SUITE as BAM
+from forsooth.suites.planted import SUITE as PLANTED
+from forsooth.suites.planted import data as planted
+from forsooth.suites.planted.data import DataSpec, Images
+from forsooth.suites.planted.explanations import learned_from
+from forsooth.suites.planted.plan import panels
 
 CHOICE = Choice(methods=("constant",))
 
@@ -39,64 +36,34 @@ def sorted_by_class(classes: int = 4, each: int = 60) -> Dataset:
 
 def test_images_of_a_sorted_folder_are_explained_evenly_and_stand_behind_each_other_evenly():
     mark = draw("watermark", 1, seed=0)
-    plot = {"manipulation": asdict(mark), "border": None, "seed": 3}
-    dataset = plant(plots.everyone(sorted_by_class()), [None, mark], r=0.5, seed=3)
-    for presence, rows in plots.chosen(dataset, plot, samples=8).items():
+    spec = DataSpec(Images(None, None, 4, 60, 32, 0), None, mark, 0.5, None, seed=3)
+    dataset = plant(planted.of_pair(sorted_by_class(), None), [None, mark], r=0.5, seed=3)
+    for presence, rows in planted.explained_rows(dataset, spec, samples=8).items():
         assert even(kinds_of(dataset)[rows], 4) and set(dataset.y[rows].tolist()) == {int(presence == "with")}
         assert torch.isin(rows, dataset.splits["test"]).all() and len(rows.unique()) == 8
-    for role, rows in planting.learned_from(replace(dataset, facts={**dataset.facts, "seed": 3})).items():
+    for role, rows in learned_from(replace(dataset, facts={**dataset.facts, "seed": 3})).items():
         assert torch.isin(rows, dataset.splits["train"]).all(), role
         assert even(dataset.strata[rows].unique(return_inverse=True)[1], 8) or len(rows) == len(dataset.splits["train"])
-    table = pd.DataFrame(plots.drawn(dataset, torch.cat([*plots.chosen(dataset, plot, samples=8).values()]),
-                                     role="explained", where={}))  # fmt: skip
+    rows = torch.cat([*planted.explained_rows(dataset, spec, samples=8).values()])
+    table = pd.DataFrame(planted.class_counts(dataset, rows, role="explained", where={}))
     assert table["count"].tolist() == [2] * 8 and set(table["class"]) >= {"c0, with", "c3, without"}
 
 
 @pytest.mark.parametrize("preset", ["demo", "quick", "paper", "released"])
 def test_planted_presets(preset):
-    settings = replace(planted.SUITE.presets[preset], side=32, manipulations=("watermark",), trainings=2)
+    settings = replace(PLANTED.presets[preset], side=32, manipulations=("watermark",), trainings=2)
     settings = replace(settings, per_class=min(settings.per_class, 400), experiments=("5.1",))
-    for panel in planted.chosen_panels(settings, CHOICE):
-        dataset = plots.data(panel.plot)
+    for panel in panels(settings, CHOICE):
+        dataset = planted.dataset(panel.spec)
         strata = dataset.strata.unique(return_inverse=True)[1]
-        assert all(even(strata[rows], 4) for rows in planting.learned_from(dataset).values())
-        for rows in plots.chosen(dataset, panel.plot, samples=settings.samples).values():
+        assert all(even(strata[rows], 4) for rows in learned_from(dataset).values())
+        for rows in planted.explained_rows(dataset, panel.spec, samples=settings.samples).values():
             pair = kinds_of(dataset)[rows].unique(return_inverse=True)[1]
             assert even(pair, 2) or settings.samples is None  # all of the test split
 
 
-@pytest.mark.parametrize("preset", ["demo", "quick", "paper", "released"])
-def test_bam_presets(preset):
-    settings = bam.SUITE.presets[preset]
-    settings = replace(settings, side=8, scenes=40, cutouts=20, train=min(settings.train, 8), val=1, test=10)
-    settings = replace(settings, fine_train=20, fine_val=1, fine_test=10)
-    task = next(task for task in bam.plan(settings, CHOICE).tasks if task.name.startswith("explain"))
-    world, sizes, ask = (task.arguments[name] for name in ("world", "sizes", "ask"))
-    for k, count in ((None, ask["samples"]), (None, ask["robust"]), (1.0, min(100, ask["samples"]))):
-        seen = worlds.images(world, sizes, k, count=count)
-        assert len(seen.rows) == count and even(seen.scene, 10)
-        assert even(seen.kind, 10) or k == 1.0  # there the object is the common feature everywhere
-    for net in bam.networks(settings)[:3]:
-        behind = worlds.background(world, sizes, net, count=contrasts.BACKGROUND)
-        assert len(behind.x) == contrasts.BACKGROUND and even(behind.scene, 10) and even(behind.kind, 10)
-
-
-@pytest.mark.parametrize("preset", ["demo", "quick", "paper", "released"])
-def test_articles_presets(preset):
-    settings = articles.SUITE.presets[preset]
-    settings = replace(settings, sizes=tuple(min(a, b) for a, b in zip(settings.sizes, (1000, 50, 400), strict=True)))
-    for plot in articles.plots(settings, CHOICE):
-        given = reading.data(plot)
-        rows = reading.explained(given, settings.samples)
-        assert len(rows) == settings.samples and even(given.dataset.y[rows], 2)
-        assert torch.isin(rows, given.dataset.splits["test"]).all()
-        behind = weighing.background_rows(given, given.dataset.splits["train"], 30)
-        assert len(behind) == weighing.BACKGROUND and even(given.dataset.y[behind], 2)
-        assert [line["count"] for line in choose.classes_of(given.dataset.y[behind], role="background")] == [25, 25]
-
-
 def test_presets_that_print_a_board_have_two_trainings():
-    for suite in (planted, bam, articles):
+    for suite in (PLANTED, BAM, articles.SUITE):
         for preset in ("demo", "quick"):
-            assert suite.SUITE.presets[preset].trainings >= 2, (suite.SUITE.name, preset)
-            assert getattr(suite.SUITE.presets[preset], "rationale_trainings", 2) >= 2
+            assert suite.presets[preset].trainings >= 2, (suite.name, preset)
+            assert getattr(suite.presets[preset], "rationale_trainings", 2) >= 2

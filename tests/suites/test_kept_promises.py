@@ -13,13 +13,13 @@ from user import own_models
 import forsooth
 from forsooth.attributions import METHODS
 from forsooth.attributions.differences import DEEP_LIFT
-from forsooth.records import BROKEN, Cell
+from forsooth.records import BROKEN, Cell, Row
 from forsooth.report.aggregate import took_part
 from forsooth.report.leaderboard import leaderboard
 from forsooth.report.medians import all_medians
 from forsooth.report.verdict import verdict
 from forsooth.suites import explain
-from forsooth.suites.bam.contrasts import grouped, worst_state
+from forsooth.suites.bam.contrasts import trial_rows, worst_status
 
 X = nets.inputs(6, 1, 8, 8).float()
 
@@ -75,12 +75,12 @@ def test_boards_count_it_and_verdicts_name_it() -> None:
 
 
 def test_a_pair_of_maps_is_as_good_as_its_worse_one() -> None:
-    assert worst_state(["ok", "ok"]) == "ok"
-    assert worst_state([BROKEN, "ok"]) == BROKEN
-    assert worst_state([BROKEN, "zero map"]) == "zero map"
-    members = [{"metric": "mcs", "value": v, "status": s, "message": ""} for v, s in ((0.4, "ok"), (0.6, BROKEN))]
-    (trial,) = grouped([{**one, "part": "samples"} for one in members], 1)
-    assert trial["value"] == 0.5 and trial["status"] == BROKEN
+    assert worst_status(["ok", "ok"]) == "ok"
+    assert worst_status([BROKEN, "ok"]) == BROKEN
+    assert worst_status([BROKEN, "zero map"]) == "zero map"
+    members = [Row("bam", "samples", metric="mcs", value=v, status=s) for v, s in ((0.4, "ok"), (0.6, BROKEN))]
+    (trial,) = trial_rows(members, 1)
+    assert trial.value == 0.5 and trial.status == BROKEN
 
 
 def half(model: nn.Module, x: Tensor, target: Tensor) -> Tensor:

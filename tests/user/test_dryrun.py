@@ -20,9 +20,9 @@ from typer.testing import CliRunner
 
 import forsooth
 from forsooth import cli
-from forsooth.datasets.manipulations import Manipulation, joint_region
+from forsooth.datasets.manipulations import joint_region
 from forsooth.records import UsageError
-from forsooth.suites.planted import data as plots
+from forsooth.suites.planted import data as planted
 from forsooth.user import dryrun, training
 
 SMALL = {"size": 32, "artefacts": ["brightness"], "methods": ["saliency"], "samples": 8}
@@ -257,7 +257,7 @@ def test_a_zip_and_split_folders_are_as_good_as_a_folder(photos, here):
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(file, target)
     made = ask("splits", out="split").rows
-    assert plots.base(dryrun.base(dryrun.Asked("splits", size=32)))  # read as they are
+    assert planted.base(dryrun.base(dryrun.Asked("splits", size=32)))  # read as they are
     assert made.query("metric == 'accuracy'")["value"].between(0, 1).all()
 
 
@@ -336,10 +336,10 @@ def test_at_the_terminal(photos, here, monkeypatch, capsys):
 
 def test_all_images_take_part_and_the_label_is_the_artefact(photos):
     asked = dryrun.Asked(str(photos), size=32)
-    about, plot = dryrun.panel("watermark", dryrun.base(asked), asked)
-    dataset = plots.data(plot)
-    before = plots.base(plot["base"])
-    assert len(dataset.x) == 180 and dataset.facts["p_star"] == 0.5 and about["part"] == "scores"
+    columns, spec = dryrun.panel("watermark", dryrun.base(asked), asked)
+    dataset = planted.dataset(spec)
+    before = planted.base(spec.images)
+    assert len(dataset.x) == 180 and dataset.facts["p_star"] == 0.5 and columns["part"] == "scores"
     changed = (dataset.x != before.x).flatten(1).any(1)
     assert torch.equal(changed, dataset.y == 1)
     assert not ((dataset.x != before.x).any(1) & ~dataset.truth).any()
@@ -349,8 +349,7 @@ def test_all_images_take_part_and_the_label_is_the_artefact(photos):
 def test_regions_are_symmetric_so_that_images_may_be_mirrored():
     for name in dryrun.artefact_names([]):
         for side in (32, 64, 100):
-            plot = {"manipulation": plots.feared(name, level=3, side=side), "border": None}
-            region = joint_region([Manipulation(**plot["manipulation"])], size=(side, side))
+            region = joint_region([planted.legible(name, level=3, side=side)], size=(side, side))
             assert torch.equal(region, region.flip(-1)), (name, side)
 
 

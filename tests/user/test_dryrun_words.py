@@ -87,7 +87,7 @@ def test_trust_for_some_artefacts_only():
 
 def test_a_model_within_luck_and_what_to_do():
     rows = shares(PRESENT, ABSENT)[:1]
-    rows[0] |= {"status": "below gate", "value": 0.57, "luck": 0.2923}
+    rows[0] |= {"status": "below gate", "value": 0.57, "p_value": 0.2923}
     gone = {"metric": "attr", "presence": "with", "sample": -1, "value": np.nan, "status": "below gate", "message": "x"}
     rows += [{**rows[0], **gone, "method": method} for method in KINDS]
     table, said = answered(rows)

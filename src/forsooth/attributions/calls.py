@@ -51,12 +51,17 @@ class Call:
 
     def __call__(self, x: Tensor | None = None) -> Any:
         """Run the operation, on `x` where given, and never overwrite."""
-        first = self.x if x is None else x
-        return self.function(first.clone() if self.inplace else first, *self.args[1:], **self.kwargs)
+        if x is None:
+            x = self.x
+        if self.inplace:
+            x = x.clone()
+        return self.function(x, *self.args[1:], **self.kwargs)
 
     def argument(self, place: int, name: str, default: Any = None) -> Any:
         """The argument at `place` or called `name`."""
-        return self.args[place] if len(self.args) > place else self.kwargs.get(name, default)
+        if len(self.args) > place:
+            return self.args[place]
+        return self.kwargs.get(name, default)
 
 
 def tensors(value: Any) -> Iterator[Tensor]:
@@ -78,16 +83,33 @@ def read(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, 
         args = tuple(kwargs.pop(name) for name in ("input", "tensors") if name in kwargs)
     full = resolve_name(function) or getattr(function, "__qualname__", repr(function))
     last = full.removesuffix(".__get__").removesuffix(".default").rsplit(".", 1)[-1]
-    name = ALIASES.get(last.strip("_"), last.strip("_"))
-    marked = last.startswith("__i") if last.startswith("__") else last.endswith("_")
-    inplace = marked or last == "__setitem__" or _flagged(function, args, kwargs)
-    return as_relu(Call(name, full, function, tuple(args), kwargs, inplace, args[0] if args else None))
+    name = _plain(last)
+    inplace = _marked(last) or _flagged(function, args, kwargs)
+    first = next(iter(args), None)
+    return as_relu(Call(name, full, function, tuple(args), kwargs, inplace, first))
+
+
+def _plain(name: str) -> str:
+    """The name of an operation without its marks, one for all its spellings."""
+    bare = name.strip("_")
+    return ALIASES.get(bare, bare)
+
+
+def _marked(name: str) -> bool:
+    """Whether the last part of an operation's name says that it overwrites its first argument."""
+    if name.startswith("__"):
+        return name.startswith("__i") or name == "__setitem__"
+    return name.endswith("_")
 
 
 def _flagged(function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
     """Whether a function with an option `inplace` was given it."""
     place = _place_of_inplace(function)
-    return place is not None and bool(args[place] if len(args) > place else kwargs.get("inplace", False))
+    if place is None:
+        return False
+    if len(args) > place:
+        return bool(args[place])
+    return bool(kwargs.get("inplace", False))
 
 
 @cache
@@ -96,23 +118,23 @@ def _place_of_inplace(function: Callable[..., Any]) -> int | None:
     if not inspect.isfunction(function):  # built-in operations say it by their name
         return None
     parameters = list(inspect.signature(function).parameters)
-    return parameters.index("inplace") if "inplace" in parameters else None
+    if "inplace" not in parameters:
+        return None
+    return parameters.index("inplace")
 
 
 def as_relu(call: Call) -> Call:
     """The call, as a ReLU where it is one that was spelled as a clamp, a maximum with zero or a threshold."""
     z = _rectified(call)
-    return call if z is None else replace(call, name="relu", function=torch.relu, args=(z,), kwargs={}, given=z)
+    if z is None:
+        return call
+    return replace(call, name="relu", function=torch.relu, args=(z,), kwargs={}, given=z)
 
 
 def _rectified(call: Call) -> Any:
     """What the call rectifies: z of max(z, 0); None where it does something else."""
-    if call.name in ("clamp", "clamp_min"):
-        least = call.argument(1, "min")
-        most = call.argument(2, "max") if call.name == "clamp" else None
-        return call.x if most is None and _is_zero(least) else None
-    if call.name == "threshold":
-        return call.x if call.argument(1, "threshold") == 0 and call.argument(2, "value") == 0 else None
+    if _cuts_at_zero(call):
+        return call.x
     other = call.argument(1, "other")
     if call.name not in PAIRED_MAXIMA or not isinstance(other, Tensor):
         return None
@@ -120,6 +142,17 @@ def _rectified(call: Call) -> Any:
         if z.requires_grad and _is_zero(zero) and torch.broadcast_shapes(z.shape, zero.shape) == z.shape:
             return z
     return None
+
+
+def _cuts_at_zero(call: Call) -> bool:
+    """Whether the call is a clamp or a threshold that replaces what is below zero by zero, and nothing else."""
+    if call.name == "clamp":
+        return call.argument(2, "max") is None and _is_zero(call.argument(1, "min"))
+    if call.name == "clamp_min":
+        return _is_zero(call.argument(1, "min"))
+    if call.name == "threshold":
+        return bool(call.argument(1, "threshold") == 0 and call.argument(2, "value") == 0)
+    return False
 
 
 def _is_zero(value: Any) -> bool:

@@ -18,30 +18,44 @@ Interpolation = Literal["linear", "nearest"]
 
 def activations(model: nn.Module, x: Tensor, target: Tensor, layer: str) -> tuple[Tensor, Tensor]:
     """Output of `layer` (n, channels, *space), and the gradient by it of the targets' outputs."""
-    modules = dict(model.named_modules())
-    if layer not in modules:
-        near = get_close_matches(layer, modules) or [name for name in modules if name]
-        raise UsageError(f"`layer` must name a module of the model, got {layer!r}; known are {', '.join(near)}")
     kept: list[Tensor] = []
 
     def keep(module: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> Tensor:
         kept.append(output)
         return output.clone()  # an in-place ReLU behind the layer must not overwrite what we keep
 
-    handle = modules[layer].register_forward_hook(keep)
+    handle = module_named(model, layer).register_forward_hook(keep)
     try:
         with torch.enable_grad():
             frozen = {name: parameter.detach() for name, parameter in model.named_parameters()}
             output = functional_call(model, frozen, (x.detach().clone().requires_grad_(),))
     finally:
         handle.remove()
-    if len(kept) != 1 or kept[0].ndim != x.ndim or len(kept[0]) != len(x):
-        found = f"ran {len(kept)} times" if len(kept) != 1 else f"gave the shape {tuple(kept[0].shape)}"
-        wanted = f"one tensor (n, channels, *space) with {x.ndim - 2} axes of space"
-        raise UsageError(f"`layer` must be a module that gives {wanted}, but {layer!r} {found}")
+    inner = only(kept, x, layer)
     score = output.gather(1, target.unsqueeze(1)).sum()
-    (gradient,) = torch.autograd.grad(score, kept[0])
-    return kept[0].detach(), gradient
+    (gradient,) = torch.autograd.grad(score, inner)
+    return inner.detach(), gradient
+
+
+def module_named(model: nn.Module, layer: str) -> nn.Module:
+    """The module with that dotted name, or an error."""
+    modules = dict(model.named_modules())
+    if layer not in modules:
+        near = get_close_matches(layer, modules) or [name for name in modules if name]
+        raise UsageError(f"`layer` must name a module of the model, got {layer!r}; known are {', '.join(near)}")
+    return modules[layer]
+
+
+def only(outputs: list[Tensor], x: Tensor, layer: str) -> Tensor:
+    """The one output of a layer; an error unless it ran once and gave (n, channels, *space) for x (n, *shape)."""
+    wanted = f"one tensor (n, channels, *space) with {x.ndim - 2} axes of space"
+    if len(outputs) != 1:
+        raise UsageError(f"`layer` must be a module that gives {wanted}, but {layer!r} ran {len(outputs)} times")
+    (output,) = outputs
+    if output.ndim != x.ndim or len(output) != len(x):
+        came = f"gave the shape {tuple(output.shape)}"
+        raise UsageError(f"`layer` must be a module that gives {wanted}, but {layer!r} {came}")
+    return output
 
 
 def grad_cam_units(model: nn.Module, x: Tensor, target: Tensor, *, layer: str) -> Tensor:
@@ -81,8 +95,9 @@ def grad_cam(
     if interpolation not in ("linear", "nearest"):
         raise UsageError(f"`interpolation` must be linear or nearest, got {interpolation!r}")
     small = grad_cam_units(model, x, target, layer=layer)[:, None]  # (n, 1, *smaller space)
-    linear = {3: "linear", 4: "bilinear", 5: "trilinear"}[x.ndim]
-    mode = linear if interpolation == "linear" else "nearest"
+    mode = "nearest"
+    if interpolation == "linear":
+        mode = {3: "linear", 4: "bilinear", 5: "trilinear"}[x.ndim]
     return F.interpolate(small, size=x.shape[2:], mode=mode).expand_as(x).contiguous()
 
 

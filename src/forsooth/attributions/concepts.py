@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import torch
-from scipy.special import stdtr
 from torch import Tensor, nn
 
+from forsooth.attributions.linear import accuracy, labelled, ridge, sgd
+from forsooth.attributions.student import t_test
 from forsooth.chunks import over
 from forsooth.games.layers import split
 from forsooth.games.values import class_outputs, classes_for, rows_at_once
@@ -110,17 +111,41 @@ def tcav(
         raise UsageError(f"`sets` must hold two or more random sets, got {len(randoms)}")
     tests = []
     for layer in layers:
-        own, *others = (activations(model, examples, layer=layer) for examples in (concept, *randoms))
-        pairs = [(own, other) for other in others] + list(zip(others, [*others[1:], others[0]], strict=True))
-        found = [concept_vector(one, two, generator=generator, settings=settings) for one, two in pairs]
-        vectors = torch.stack([one.direction for one in found])
-        slopes = sensitivity(model, *inputs, layer=layer, vectors=vectors, of=settings.of)  # (n, 2 sets)
-        mine, theirs = tcav_score(slopes).chunk(2)
-        p = t_test(mine, theirs if settings.against == "random" else 0.5)
-        accuracy = torch.tensor([one.accuracy for one in found[: len(randoms)]], dtype=torch.float64)
-        each = tcav_score(slopes[:, : len(randoms)].T)  # (n,)
-        tests.append(LayerTest(layer, mine, theirs, p, accuracy, each))
+        examples = [activations(model, one, layer=layer) for one in (concept, *randoms)]
+        vectors = concept_vectors(examples, generator=generator, settings=settings)
+        directions = torch.stack([vector.direction for vector in vectors])
+        slopes = sensitivity(model, *inputs, layer=layer, vectors=directions, of=settings.of)  # (n, 2 sets)
+        held_out = [vector.accuracy for vector in vectors[: len(randoms)]]
+        tests.append(layer_test(layer, slopes, held_out, settings))
     return tuple(tests)
+
+
+def concept_vectors(
+    examples: Sequence[Tensor], *, generator: torch.Generator, settings: Settings
+) -> list[ConceptVector]:
+    """The vectors of a concept against each random set, then of each random set against the next.
+
+    examples  activations (k, d) of the concept, and of each random set
+    """
+    own, *others = examples
+    pairs = [(own, other) for other in others]
+    pairs += zip(others, [*others[1:], others[0]], strict=True)
+    return [concept_vector(one, two, generator=generator, settings=settings) for one, two in pairs]
+
+
+def layer_test(layer: str, slopes: Tensor, held_out: Sequence[float], settings: Settings) -> LayerTest:
+    """The test at one layer.
+
+    slopes    (n, 2 sets) sensitivities along the vectors of the concept, then along those of the random sets
+    held_out  (sets,) accuracy of the concept's vectors
+    """
+    mine, theirs = tcav_score(slopes).chunk(2)
+    other: Tensor | float = theirs
+    if settings.against == "half":
+        other = 0.5
+    inputs = tcav_score(slopes[:, : len(mine)].T)  # (n,)
+    accuracies = torch.tensor(held_out, dtype=torch.float64)
+    return LayerTest(layer, mine, theirs, t_test(mine, other), accuracies, inputs)
 
 
 def activations(model: nn.Module, x: Tensor, *, layer: str) -> Tensor:
@@ -137,62 +162,39 @@ def concept_vector(
 
     nan where the two cannot be told apart at all, such as activations that are all the same.
     """
+    _check(concept, other, settings)
+    parts = [_divided(side, generator, settings) for side in (concept, other)]
+    tests, trains = zip(*parts, strict=True)
+    weight, shift = _fitted(*labelled(*trains), settings, generator)
+    length = weight.norm()
+    direction = weight / length.masked_fill(length == 0, torch.nan)
+    return ConceptVector(direction.to(concept), accuracy(*labelled(*tests), weight, shift))
+
+
+def _fitted(x: Tensor, y: Tensor, settings: Settings, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+    """Weight (d,) and shift () that tell the labels y (n,) of x (n, d)."""
+    if settings.rule == "ridge":
+        return ridge(x, y, strength=settings.strength)
+    return sgd(x, y, strength=settings.strength, generator=generator)
+
+
+def _check(concept: Tensor, other: Tensor, settings: Settings) -> None:
+    """UsageError unless both sides are (examples, d), and some are left when others are held out."""
     for name, side in (("concept", concept), ("other", other)):
         if side.ndim != 2 or len(side) - _held(len(side), settings) < 1 or side.shape[1] != concept.shape[1]:
             came = f"{tuple(concept.shape)} and {tuple(other.shape)}"
             raise UsageError(f"`{name}` must be (examples, d) with the same d and some not held out, got {came}")
-    sides = [side[torch.randperm(len(side), generator=generator).to(side.device)] for side in (concept, other)]
-    parts = [side.tensor_split([_held(len(side), settings)]) for side in sides]
-    x, y = _labelled(parts[0][1], parts[1][1])
-    if settings.rule == "ridge":
-        weight, shift = ridge(x, y, strength=settings.strength)
-    else:
-        weight, shift = _sgd(x, y, strength=settings.strength, generator=generator)
-    held, truth = _labelled(parts[0][0], parts[1][0])
-    right = (held.to(weight) @ weight + shift > 0) == (truth > 0)
-    length = weight.norm()
-    direction = weight / length.masked_fill(length == 0, torch.nan)
-    return ConceptVector(direction.to(concept), right.double().mean().item() if len(right) else math.nan)
+
+
+def _divided(side: Tensor, generator: torch.Generator, settings: Settings) -> tuple[Tensor, ...]:
+    """Examples (k, d) in a random order, cut into those that are held out and the others."""
+    order = torch.randperm(len(side), generator=generator).to(side.device)
+    return side[order].tensor_split([_held(len(side), settings)])
 
 
 def _held(count: int, settings: Settings) -> int:
     """How many of so many examples are held out."""
     return round(settings.held_out * count)
-
-
-def _labelled(concept: Tensor, other: Tensor) -> tuple[Tensor, Tensor]:
-    """Both sides in one (k + m, d), and their labels (k + m,): 1 for the concept, -1 for the others."""
-    y = torch.ones(len(concept) + len(other), dtype=torch.float64, device=concept.device)
-    y[len(concept) :] = -1
-    return torch.cat([concept, other]), y
-
-
-def ridge(x: Tensor, y: Tensor, *, strength: float) -> tuple[Tensor, Tensor]:
-    """The weight (d,) and shift () that minimise Σ (x·w + b - y)² + λ ‖w‖², λ = strength · mean ‖x - x̄‖².
-
-    x  (n, d), y (n,)
-
-    Solved among the n examples, since a layer has far more units than there are examples.
-    """
-    mean = x.mean(0)
-    centred = (x - mean).to(torch.float64)
-    gram = centred @ centred.T  # (n, n)
-    penalty = strength * gram.diagonal().mean()
-    if penalty == 0:
-        return torch.zeros_like(centred[0]), y.mean()
-    share = torch.linalg.solve(gram + penalty * torch.eye(len(gram)).to(gram), y - y.mean())
-    weight = centred.T @ share
-    return weight, y.mean() - mean.to(weight) @ weight
-
-
-def _sgd(x: Tensor, y: Tensor, *, strength: float, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-    """Weight (d,) and shift () of scikit-learn's linear classifier by stochastic gradient descent."""
-    from sklearn.linear_model import SGDClassifier  # takes most of a second, and the closed form does without
-
-    seed = int(torch.randint(2**31, (), generator=generator))
-    fitted = SGDClassifier(alpha=strength, max_iter=1000, tol=1e-3, random_state=seed)
-    fitted.fit(x.double().cpu().numpy(), y.cpu().numpy())
-    return torch.from_numpy(fitted.coef_[0]).to(x.device), torch.tensor(fitted.intercept_[0]).to(x.device)
 
 
 @torch.inference_mode(False)  # gradients are needed, also where the caller wants none
@@ -219,21 +221,30 @@ def sensitivity(
     head, tail = split(model, layer)
     classes = classes_for(target)
 
+    def outputs_at(h: Tensor) -> Tensor:
+        outputs = class_outputs(tail, h, classes)
+        if of == "logit":
+            return outputs
+        return outputs.log_softmax(1)
+
     def part(x: Tensor, target: Tensor) -> Tensor:
         with torch.no_grad():
             h = head(x)
         h.requires_grad_()  # the same tensor, which a network that cannot be cut must see again
         with torch.enable_grad():
-            outputs = class_outputs(tail, h, classes)
-            outputs = outputs if of == "logit" else outputs.log_softmax(1)
-            (gradient,) = torch.autograd.grad(outputs.gather(1, target[:, None]).sum(), h)
-        if gradient[0].numel() != vectors.shape[1]:
-            wanted = f"the {gradient[0].numel()} units of the layer {layer!r}"
-            raise UsageError(f"`vectors` must have {wanted}, got {vectors.shape[1]}")
-        return gradient.flatten(1) @ vectors.T.to(gradient)
+            (gradient,) = torch.autograd.grad(outputs_at(h).gather(1, target[:, None]).sum(), h)
+        return _along(gradient.flatten(1), vectors, layer)
 
-    x, target = x.detach().clone(), target.clone()  # a clone of an inference tensor is an ordinary one
-    return over(part, x, target, size=max(8, rows_at_once(x, model) // 4))
+    x = x.detach().clone()  # a clone of an inference tensor is an ordinary one
+    return over(part, x, target.clone(), size=max(8, rows_at_once(x, model) // 4))
+
+
+def _along(gradient: Tensor, vectors: Tensor, layer: str) -> Tensor:
+    """The slopes (n, k) of gradients (n, d) along vectors (k, d), or an error."""
+    if gradient.shape[1] != vectors.shape[1]:
+        wanted = f"the {gradient.shape[1]} units of the layer {layer!r}"
+        raise UsageError(f"`vectors` must have {wanted}, got {vectors.shape[1]}")
+    return gradient @ vectors.T.to(gradient)
 
 
 def tcav_score(sensitivities: Tensor) -> Tensor:
@@ -242,36 +253,12 @@ def tcav_score(sensitivities: Tensor) -> Tensor:
     return share.masked_fill(sensitivities.isnan().any(0), torch.nan)
 
 
-def t_test(scores: Tensor, other: Tensor | float) -> float:
-    """p of the two-sided t-test: of scores (m,) against other (k,) with one variance, or against a number.
-
-    nan with too few scores. Scores that do not vary give 0 where the means differ, else 1.
-    """
-    mean, squares = _moments(scores)
-    if isinstance(other, Tensor):
-        theirs, more = _moments(other)
-        freedom, each = len(scores) + len(other) - 2, 1 / len(scores) + 1 / len(other)
-        gap, squares = mean - theirs, squares + more
-    else:
-        freedom, each, gap = len(scores) - 1, 1 / len(scores), mean - other
-    if freedom < 1 or math.isnan(gap):
-        return math.nan
-    if squares == 0:
-        return float(gap == 0)
-    return float(2 * stdtr(freedom, -abs(gap) / math.sqrt(squares / freedom * each)))
-
-
-def _moments(scores: Tensor) -> tuple[float, float]:
-    """Mean and sum of squares around it; exact for scores that are all the same, where rounding would leave a rest."""
-    scores = scores.double()
-    mean = scores.mean() if (scores != scores[0]).any() else scores[0]
-    return mean.item(), (scores - mean).square().sum().item()
-
-
 def averaged(tests: Sequence[LayerTest], *, level: float = LEVEL) -> float:
     """The mean score of the layers whose p is at most `level`; nan where none passes."""
     passed = [test.scores.mean().item() for test in tests if test.p <= level]
-    return sum(passed) / len(passed) if passed else math.nan
+    if not passed:
+        return math.nan
+    return sum(passed) / len(passed)
 
 
 def parted(tests: Sequence[LayerTest], *, level: float = LEVEL) -> tuple[Tensor, Tensor]:

@@ -7,10 +7,9 @@ so the map is complete also for overlapping windows and for any baseline. A soft
 exponentials and logarithm take that slope (see the module `softmax`).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import count
 from typing import Literal
 
 import torch
@@ -30,6 +29,8 @@ from forsooth.attributions.intercept import (
     rows_at_once,
     sample_axis,
 )
+from forsooth.attributions.pooling import tournament
+from forsooth.attributions.rescale import Function, rescaled
 from forsooth.attributions.softmax import multiplied
 from forsooth.chunks import over
 from forsooth.records import Method, UsageError
@@ -39,91 +40,50 @@ ELEMENTWISE = names(
     "logsigmoid mish pow prelu relu relu6 selu sigmoid silu softplus softshrink softsign sqrt square tanh "
     "tanhshrink threshold"
 )
-Function = Callable[[Tensor], Tensor]
 Multiply = Callable[[Tensor, Tensor, Tensor], Tensor]  # x, its reference, multipliers of the outputs -> those of x
 Softmax = Literal["rescale", "gradient"]
+Activate = Callable[[Function, Multiply, Tensor], Tensor]  # runs f on x, with a rule for the way back
 
 
-def slope(function: Function, x: Tensor, reference: Tensor) -> Tensor:
-    """(f(x) - f(x')) / (x - x'), and the derivative halfway where the two are too near to be subtracted.
-
-    Near is relative to the size of x and x', so values on two sides of a kink at zero never count as near.
-    """
-    difference = x - reference
-    size = torch.maximum(x.abs(), reference.abs())
-    far = difference.abs() > torch.finfo(x.dtype).eps ** 0.5 * size
-    with torch.enable_grad():
-        middle = ((x + reference) / 2).requires_grad_()
-        (derivative,) = torch.autograd.grad(function(middle).sum(), middle)
-    secant = (function(x) - function(reference)) / torch.where(far, difference, 1.0)
-    return torch.where(far, secant, derivative)
-
-
-def windows(call: Call, axis: int, length: int, out: int) -> Tensor:
-    """Places (out, k) along one axis that a max-pool's windows read; one in the padding repeats a real one."""
-    first = torch.arange(out).unsqueeze(1)
-    if call.name.startswith("adaptive"):
-        start, stop = first * length // out, -(-(first + 1) * length // out)
-        return torch.minimum(start + torch.arange(int((stop - start).max())), stop - 1)
-    kernel = call.argument(1, "kernel_size")
-    options = (call.argument(2, "stride") or kernel, call.argument(3, "padding", 0), call.argument(4, "dilation", 1))
-    size, stride, padding, dilation = (o if isinstance(o, int) else o[axis % len(o)] for o in (kernel, *options))
-    places = first * stride - padding + torch.arange(size) * dilation
-    real = (places >= 0) & (places < length)
-    if not real.any(1).all():
-        raise UsageError(f"a window of `{call.full}` lies wholly in its padding, where the maximum is minus infinity")
-    return torch.where(real, places, places.gather(1, real.int().argmax(1, keepdim=True)))
-
-
-def tournament(call: Call, rectify: Function) -> Tensor:
-    """The max-pool of `call` as max(a, b) = b + rectify(a - b), one axis after the other."""
-    pooled, dims = call.x, int(call.name[-2])
-    shape = call(torch.empty_like(pooled, device="meta")).shape
-    for axis in range(dims):
-        place = axis - dims
-        taken = windows(call, axis, pooled.shape[place], shape[place]).to(pooled.device)
-        best = pooled.index_select(place, taken[:, 0])
-        for other in taken[:, 1:].unbind(1):
-            b = pooled.index_select(place, other)
-            best = b + rectify(best - b)
-        pooled = best
-    return pooled
-
-
-def rescaled(function: Function, x: Tensor, reference: Tensor, multipliers: Tensor) -> Tensor:
-    """The Rescale rule for a function of one number at a time."""
-    return multipliers * slope(function, x, reference)
-
-
-def difference_rules(
-    method: str, activate: Callable[[Function, Multiply, Tensor], Tensor], through_softmax: Softmax
-) -> dict[str, Rule | None]:
+class DifferenceRules:
     """Rules under which `activate(f, multiply, x)` runs all that is not affine, inside max-pooling as well."""
 
-    def affine(call: Call) -> Tensor:
+    def __init__(self, method: str, activate: Activate, through_softmax: Softmax) -> None:
+        self.method = method
+        self.activate = activate
+        self.through_softmax = through_softmax
+
+    def table(self) -> dict[str, Rule | None]:
+        """The rule of every operation."""
+        rules: dict[str, Rule | None] = dict.fromkeys(STRUCTURAL | SOFTMAX)
+        if self.through_softmax == "rescale":
+            rules |= dict.fromkeys(SOFTMAX, self.normalised)
+        rules |= dict.fromkeys(AFFINE, self.affine)
+        rules |= dict.fromkeys(MAX_POOLS, self.pooled)
+        rules |= dict.fromkeys(ELEMENTWISE, self.elementwise)
+        return rules
+
+    def affine(self, call: Call) -> Tensor:
         if call.name not in SUMS:
-            as_affine(call, method)  # refuses products of two terms that both depend on the input
+            as_affine(call, self.method)  # refuses products of two terms that both depend on the input
         return call()
 
-    def elementwise(call: Call) -> Tensor:
+    def elementwise(self, call: Call) -> Tensor:
         if any(tensor.requires_grad for tensor in tensors((call.args[1:], dict(call.kwargs)))):
-            raise refusal(method, call)
-        return activate(call, partial(rescaled, call), call.x)
+            raise refusal(self.method, call)
+        return self.activate(call, partial(rescaled, call), call.x)
 
-    def normalised(call: Call) -> Tensor:
+    def normalised(self, call: Call) -> Tensor:
         dim = call.argument(1, "dim")
         if dim is None:
-            raise refusal(method, call)  # an axis that PyTorch guesses
-        return activate(call, partial(multiplied, dim=dim, log=call.name == "log_softmax"), call.x)
+            raise refusal(self.method, call)  # an axis that PyTorch guesses
+        return self.activate(call, partial(multiplied, dim=dim, log=call.name == "log_softmax"), call.x)
 
-    def rectify(x: Tensor) -> Tensor:
-        return activate(torch.relu, partial(rescaled, torch.relu), x)
+    def pooled(self, call: Call) -> Tensor:
+        return tournament(call, self.rectify)
 
-    rules: dict[str, Rule | None] = dict.fromkeys(STRUCTURAL)
-    softmaxes = dict.fromkeys(SOFTMAX, normalised if through_softmax == "rescale" else None)
-    pools = dict.fromkeys(MAX_POOLS, lambda call: tournament(call, rectify))
-    curved = {**softmaxes, **pools, **dict.fromkeys(ELEMENTWISE, elementwise)}
-    return {**rules, **dict.fromkeys(AFFINE, affine), **curved}
+    def rectify(self, x: Tensor) -> Tensor:
+        return self.activate(torch.relu, partial(rescaled, torch.relu), x)
 
 
 def recorded(model: nn.Module, baselines: Tensor, method: str, through_softmax: Softmax) -> list[Tensor]:
@@ -135,8 +95,44 @@ def recorded(model: nn.Module, baselines: Tensor, method: str, through_softmax: 
         return function(x)
 
     target = torch.zeros(len(baselines), dtype=torch.int64, device=baselines.device)
-    forward(model, baselines, target, Intercept(method, difference_rules(method, keep, through_softmax)))
+    rules = DifferenceRules(method, keep, through_softmax)
+    forward(model, baselines, target, Intercept(method, rules.table()))
     return kept
+
+
+class References:
+    """Inputs of all activations for the baselines, which those for x meet in the same order.
+
+    kept     (k, ...) each, see `recorded`
+    counts   samples of x, and k
+    axes     of the samples in each; none where every sample has a baseline of its own (`paired`)
+    current  the references of this backward pass: one forward pass of x serves all baselines
+    """
+
+    def __init__(self, kept: list[Tensor], *, counts: tuple[int, int], paired: bool, method: str) -> None:
+        self.kept = kept
+        self.counts = counts
+        self.paired = paired
+        self.method = method
+        self.place = 0
+        self.axes: list[int] = []
+        self.current = kept
+
+    def activate(self, function: Function, multiply: Multiply, x: Tensor) -> Tensor:
+        """f(x), whose multipliers on the way back are those against the current reference."""
+        place = self.place
+        self.place += 1
+        if place >= len(self.kept) or (self.paired and x.shape != self.kept[place].shape):
+            raise another_way(self.method)
+        if not self.paired:
+            axis = sample_axis(x.shape, self.kept[place].shape, counts=self.counts, method=self.method)
+            self.axes.append(axis)
+        return Backward.apply(x, function, lambda z, m: multiply(z, self.current[place], m))
+
+    def choose(self, number: int) -> None:
+        """Let all references be those of one baseline; where every sample has its own they stay."""
+        if not self.paired:
+            self.current = [value.narrow(axis, number, 1) for value, axis in zip(self.kept, self.axes, strict=True)]
 
 
 def summed(
@@ -154,32 +150,33 @@ def summed(
     baselines  (k, *shape); where `paired`, row i is the one baseline of x's row i
     """
     paired = paired or len(x) == len(baselines) == 1
-    # One row more where there are as many baselines as samples: different numbers tell which axis is theirs.
-    more = baselines[:1] if not paired and len(x) == len(baselines) else baselines[:0]
-    rows = torch.cat([baselines, more])
+    rows = baselines
+    if not paired and len(x) == len(baselines):
+        # One row more: different numbers of baselines and samples tell which axis is theirs.
+        rows = torch.cat([baselines, baselines[:1]])
     kept = recorded(model, rows, method, through_softmax)
-    axes: list[int] = []
-    current: list[Tensor] = []
-    order = count()
-
-    def compare(function: Function, multiply: Multiply, x_here: Tensor) -> Tensor:
-        place = next(order)
-        if place >= len(kept) or (paired and x_here.shape != kept[place].shape):
-            raise another_way(method)
-        if not paired:
-            axes.append(sample_axis(x_here.shape, kept[place].shape, counts=(len(x), len(rows)), method=method))
-        # `current` is read on the way back: one forward pass of x serves all baselines.
-        return Backward.apply(x_here, function, lambda z, m: multiply(z, current[place], m))
-
-    leaf, score = forward(model, x, target, Intercept(method, difference_rules(method, compare, through_softmax)))
-    if next(order) != len(kept):
+    references = References(kept, counts=(len(x), len(rows)), paired=paired, method=method)
+    rules = DifferenceRules(method, references.activate, through_softmax)
+    leaf, score = forward(model, x, target, Intercept(method, rules.table()))
+    if references.place != len(kept):
         raise another_way(method)
-    total = torch.zeros_like(x, requires_grad=False)
-    for j in range(1 if paired else len(baselines)):
-        current[:] = kept if paired else [value.narrow(axis, j, 1) for value, axis in zip(kept, axes, strict=True)]
-        (multipliers,) = torch.autograd.grad(score.sum(), leaf, retain_graph=not paired and j + 1 < len(baselines))
-        against = baselines if paired else baselines[j : j + 1]
-        total += multipliers * (x.detach() - against.detach())
+    parts = baselines.split(1)
+    if paired:
+        parts = (baselines,)
+    return against_each(leaf, score, references, parts)
+
+
+def against_each(leaf: Tensor, score: Tensor, references: References, parts: Sequence[Tensor]) -> Tensor:
+    """Σ over parts of the baselines of the maps (n, *shape), with a backward pass from the outputs (n,) for each.
+
+    parts  (1, *shape) each, or one (n, *shape) with a baseline for every sample
+    """
+    x = leaf.detach()
+    total = torch.zeros_like(x)
+    for number, baseline in enumerate(parts):
+        references.choose(number)
+        (multipliers,) = torch.autograd.grad(score.sum(), leaf, retain_graph=number + 1 < len(parts))
+        total += multipliers * (x - baseline.detach())
     return total
 
 
@@ -206,19 +203,34 @@ def deep_lift(
     [shrikumar2017learning]. Departure: max-pooling is a tournament of pairs, because the published treatment of it
     leaves completeness where two windows overlap, or where the baseline has another winner than x.
     """
-    given = torch.as_tensor(baseline, dtype=x.dtype, device=x.device)
-    paired = given.ndim == x.ndim and len(given) == len(x)
-    try:
-        baselines = given.expand_as(x) if paired else given.expand(1, *x.shape[1:])
-    except RuntimeError as error:
-        wanted = f"a number, {tuple(x.shape[1:])} or {tuple(x.shape)}"
-        raise UsageError(f"`baseline` must be {wanted}, got {tuple(given.shape)}") from error
+    baselines = expanded(torch.as_tensor(baseline, dtype=x.dtype, device=x.device), x)
+    paired = len(baselines) == len(x)
 
     def part(x: Tensor, target: Tensor, mine: Tensor) -> Tensor:
-        against = mine if paired else baselines
-        return summed(model, x, target, baselines=against, paired=paired, method="deep_lift", through_softmax=softmax)
+        if not paired:
+            mine = baselines
+        return summed(model, x, target, baselines=mine, paired=paired, method="deep_lift", through_softmax=softmax)
 
     return over(part, x, target, baselines.expand_as(x), size=rows_at_once(x))
+
+
+def expanded(baseline: Tensor, x: Tensor) -> Tensor:
+    """The baseline of all inputs (1, *shape), or of each (n, *shape) where it is given so, for x (n, *shape)."""
+    shape = (1, *x.shape[1:])
+    if baseline.ndim == x.ndim and len(baseline) == len(x):
+        shape = tuple(x.shape)
+    try:
+        return baseline.expand(shape)
+    except RuntimeError as error:
+        wanted = f"a number, {tuple(x.shape[1:])} or {tuple(x.shape)}"
+        raise UsageError(f"`baseline` must be {wanted}, got {tuple(baseline.shape)}") from error
+
+
+def check_background(background: Tensor, x: Tensor) -> None:
+    """UsageError unless the background is (k, *shape) with k > 0, for x (n, *shape)."""
+    if background.shape[1:] != x.shape[1:] or len(background) == 0:
+        wanted = f"(k, {', '.join(map(str, x.shape[1:]))}) with k > 0"
+        raise UsageError(f"`background` must be {wanted}, got {tuple(background.shape)}")
 
 
 def deep_shap(
@@ -234,9 +246,7 @@ def deep_shap(
 
     [lundberg2017unified]
     """
-    if background.shape[1:] != x.shape[1:] or len(background) == 0:
-        wanted = f"(k, {', '.join(map(str, x.shape[1:]))}) with k > 0"
-        raise UsageError(f"`background` must be {wanted}, got {tuple(background.shape)}")
+    check_background(background, x)
     groups = background.to(x).split(rows_at_once(x))
 
     def against(group: Tensor, x: Tensor, target: Tensor) -> Tensor:

@@ -109,22 +109,32 @@ def smoothed(
 
     explain  (points (k, *shape), target (k,)) -> maps like points
     """
-    if samples < 1 or noise < 0:
-        raise UsageError(f"`samples` must be at least 1 and `noise` at least 0, got {samples} and {noise}")
-    if magnitude not in MAGNITUDES:
-        raise UsageError(f"`magnitude` must be one of {', '.join(MAGNITUDES)}, got {magnitude!r}")
-    flat = x.flatten(1)
-    scale = noise * (flat.amax(dim=1) - flat.amin(dim=1))  # (n,)
+    check_noise(samples, noise, magnitude)
 
-    def mean(places: Tensor, x: Tensor, target: Tensor, scale: Tensor) -> Tensor:
+    def mean(places: Tensor, x: Tensor, target: Tensor) -> Tensor:
         own = [generators[place] for place in places.tolist()]
-        draws = each(lambda drawn: standard_normal(samples, x, drawn), own, x)
-        points = draws.to(x).mul_(scale.view(-1, *[1] * x.ndim)).add_(x[:, None])  # (n, samples, *shape)
+        points = noisy(x, own, samples=samples, noise=noise)
         maps = explain(points.flatten(0, 1), target.repeat_interleave(samples))
         return MAGNITUDES[magnitude](maps).view_as(points).mean(dim=1)
 
     size = max(1, gradients_at_once(x) // samples)  # inputs, since the draws of an input are made at once
-    return over(mean, torch.arange(len(x)), x, target, scale, size=size)
+    return over(mean, torch.arange(len(x)), x, target, size=size)
+
+
+def check_noise(samples: int, noise: float, magnitude: str) -> None:
+    """UsageError where an argument of `smooth_grad` cannot be."""
+    if samples < 1 or noise < 0:
+        raise UsageError(f"`samples` must be at least 1 and `noise` at least 0, got {samples} and {noise}")
+    if magnitude not in MAGNITUDES:
+        raise UsageError(f"`magnitude` must be one of {', '.join(MAGNITUDES)}, got {magnitude!r}")
+
+
+def noisy(x: Tensor, generators: Sequence[torch.Generator], *, samples: int, noise: float) -> Tensor:
+    """Copies (n, samples, *shape) of x (n, *shape) under Gaussian noise; arguments as in `smooth_grad`."""
+    flat = x.flatten(1)
+    scale = noise * (flat.amax(dim=1) - flat.amin(dim=1))  # (n,)
+    draws = each(lambda drawn: standard_normal(samples, x, drawn), generators, x)
+    return draws.to(x).mul_(scale.view(-1, *[1] * x.ndim)).add_(x[:, None])
 
 
 def standard_normal(samples: int, x: Tensor, generator: torch.Generator) -> Tensor:

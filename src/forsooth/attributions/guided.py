@@ -38,7 +38,7 @@ def rectified(
     model: nn.Module, x: Tensor, target: Tensor, *, method: str, rule: Callable[[Tensor, Tensor], Tensor]
 ) -> Tensor:
     """The gradient of the targets' outputs by x, with `rule(z, gradient)` at each ReLU of a pre-activation z."""
-    rules = rectified_rules(method, rule)
+    rules = RectifiedRules(method, rule).table()
 
     def part(x: Tensor, target: Tensor) -> Tensor:
         leaf, score = forward(model, x, target, Intercept(method, rules))
@@ -47,33 +47,39 @@ def rectified(
     return over(part, x, target, size=rows_at_once(x))
 
 
-def rectified_rules(method: str, rule: Callable[[Tensor, Tensor], Tensor]) -> dict[str, Rule | None]:
+class RectifiedRules:
     """Rules under which a ReLU follows `rule`, and nothing that may be another rectifier passes."""
 
-    def relu(call: Call) -> Tensor:
-        return Backward.apply(call.x, call, rule)
+    def __init__(self, method: str, rule: Callable[[Tensor, Tensor], Tensor]) -> None:
+        self.method = method
+        self.rule = rule
 
-    def scaled(call: Call) -> Tensor:
+    def table(self) -> dict[str, Rule | None]:
+        """The rule of every operation."""
+        plain: dict[str, Rule | None] = dict.fromkeys(STRUCTURAL | MAX_POOLS | SOFTMAX | AFFINE | SMOOTH)
+        special = {"relu": self.relu, "mul": self.scaled, "div": self.scaled, "batch_norm": self.batch_norm}
+        return {**plain, **special, **dict.fromkeys(WINNERS, self.winner)}
+
+    def relu(self, call: Call) -> Tensor:
+        return Backward.apply(call.x, call, self.rule)
+
+    def scaled(self, call: Call) -> Tensor:
         factors = [t for t in call.args if isinstance(t, Tensor) and t.requires_grad]
         # z * sigmoid(z) is a rectifier too; a weight for each channel or word is of another shape than what it weighs.
         if len(factors) == 2 and (factors[0].shape == factors[1].shape or call.name == "div"):
-            raise refusal(method, call)
+            raise refusal(self.method, call)
         if len(factors) == 1 and call.name == "div" and factors[0] is not call.x:
-            raise refusal(method, call)  # a constant over something that depends on the input
+            raise refusal(self.method, call)  # a constant over something that depends on the input
         return call()
 
-    def winner(call: Call) -> Tensor:
+    def winner(self, call: Call) -> Tensor:
         if any(True for _ in tensors((call.args[1:], dict(call.kwargs)))):
-            raise refusal(method, call)  # of two tensors, place by place: max(a, b) = b + relu(a - b)
+            raise refusal(self.method, call)  # of two tensors, place by place: max(a, b) = b + relu(a - b)
         return call()
 
-    def batch_norm(call: Call) -> Tensor:
-        as_affine(call, method)  # refuses statistics of the batch
+    def batch_norm(self, call: Call) -> Tensor:
+        as_affine(call, self.method)  # refuses statistics of the batch
         return call()
-
-    plain: dict[str, Rule | None] = dict.fromkeys(STRUCTURAL | MAX_POOLS | SOFTMAX | AFFINE | SMOOTH)
-    special = {"relu": relu, "mul": scaled, "div": scaled, "batch_norm": batch_norm, **dict.fromkeys(WINNERS, winner)}
-    return {**plain, **special}
 
 
 def guided_backprop(model: nn.Module, x: Tensor, target: Tensor) -> Tensor:

@@ -67,13 +67,16 @@ class Intercept(TorchFunctionMode):
 
     def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = dict(kwargs or {})
-        given = list(tensors((args, kwargs)))
-        carries = any(tensor.requires_grad for tensor in given)
-        cause = self.severed.cause(given)
+        arguments = list(tensors((args, kwargs)))
+        carries = any(tensor.requires_grad for tensor in arguments)
+        cause = self.severed.cause(arguments)
         if not carries and cause is None:
             return function(*args, **kwargs)
-        call = read(function, args, kwargs)
-        result = self._run(call) if carries else function(*args, **kwargs)
+        call = read(function, args, dict(kwargs))  # a copy, since reading may take a first argument out of it
+        if carries:
+            result = self._run(call)
+        else:
+            result = function(*args, **kwargs)
         self.severed.follow(call, result, cause)
         return result
 
@@ -86,8 +89,8 @@ class Intercept(TorchFunctionMode):
         if rule is not None:
             return follow(rule, call)
         result = call.function(*call.args, **call.kwargs)
-        known = call.name in self.rules or call.name in DROPOUT or call.name in SHAPE_ONLY
-        if not known and any(tensor.is_floating_point() for tensor in tensors(result)):
+        passes = call.name in self.rules or call.name in DROPOUT or call.name in SHAPE_ONLY
+        if not passes and any(tensor.is_floating_point() for tensor in tensors(result)):
             raise refusal(self.method, call)
         return result
 
@@ -111,7 +114,8 @@ def refusal(method: str, call: Call) -> UsageError:
 
 def ancestry(tensor: Tensor) -> Iterator[Any]:
     """All nodes of the graph that made the tensor, nearest first along each branch."""
-    waiting, seen = [tensor.grad_fn], set[Any]()
+    waiting = [tensor.grad_fn]
+    seen = set[Any]()
     while waiting:
         node = waiting.pop()
         if node is not None and node not in seen:
@@ -127,14 +131,7 @@ def forward(model: nn.Module, x: Tensor, target: Tensor, mode: Intercept) -> tup
     target   (n,) int64
     returns  the leaf (n, *shape) to differentiate by, and the outputs (n,)
     """
-    for module in model.modules():
-        # By its name, because to import the compiler takes seconds.
-        if isinstance(module, torch.jit.ScriptModule) or type(module).__name__ == "OptimizedModule":
-            raise UsageError(f"`{mode.method}` cannot see into a scripted or compiled model: give it the plain module")
-        if isinstance(module, nn.DataParallel):
-            raise UsageError(
-                f"`{mode.method}` cannot see into nn.DataParallel: give it the module inside, model.module"
-            )
+    check_model(model, mode.method)
     leaf = x.detach().clone().requires_grad_()
     # Parameters without gradient: what still requires one then depends on the input, and `mode` can tell.
     frozen = {name: parameter.detach() for name, parameter in model.named_parameters()}
@@ -142,21 +139,36 @@ def forward(model: nn.Module, x: Tensor, target: Tensor, mode: Intercept) -> tup
         start = leaf.clone()  # a model whose first operation works in place must not overwrite the leaf
         with mode:
             output = functional_call(model, frozen, (start,))
-    cause = mode.severed.cause([output])
-    if cause is not None:
-        raise refuse_severed(mode.method, "output", cause)
-    if output.ndim != 2 or len(output) != len(x):
-        raise UsageError(f"`model` must give (n, classes) for n = {len(x)} inputs, got {tuple(output.shape)}")
-    for node in ancestry(output):
-        if getattr(node, "_forward_cls", Backward) is not Backward:
-            name = node._forward_cls.__name__
-            raise UsageError(f"`{mode.method}` cannot see into the model's own autograd function `{name}`")
+    check_output(output, len(x), mode)
     with torch.enable_grad():  # the caller may have switched it off
         return leaf, output.gather(1, target.unsqueeze(1)).squeeze(1)
 
 
+def check_model(model: nn.Module, method: str) -> None:
+    """UsageError where the operations of a model cannot be seen."""
+    for module in model.modules():
+        # By its name, because to import the compiler takes seconds.
+        if isinstance(module, torch.jit.ScriptModule) or type(module).__name__ == "OptimizedModule":
+            raise UsageError(f"`{method}` cannot see into a scripted or compiled model: give it the plain module")
+        if isinstance(module, nn.DataParallel):
+            raise UsageError(f"`{method}` cannot see into nn.DataParallel: give it the module inside, model.module")
+
+
+def check_output(output: Tensor, inputs: int, mode: Intercept) -> None:
+    """UsageError unless a model gave (n, classes) for n inputs, and the rules of the mode were followed all the way."""
+    cause = mode.severed.cause([output])
+    if cause is not None:
+        raise refuse_severed(mode.method, "output", cause)
+    if output.ndim != 2 or len(output) != inputs:
+        raise UsageError(f"`model` must give (n, classes) for n = {inputs} inputs, got {tuple(output.shape)}")
+    for node in ancestry(output):
+        if getattr(node, "_forward_cls", Backward) is not Backward:
+            name = node._forward_cls.__name__
+            raise UsageError(f"`{mode.method}` cannot see into the model's own autograd function `{name}`")
+
+
 def sample_axis(one: torch.Size, other: torch.Size, *, counts: tuple[int, int], method: str) -> int:
-    """The axis of the samples in a value inside the model, told by its shapes for two different numbers of samples."""
+    """The axis of the samples in a value inside the model, by its shapes for two different numbers of samples."""
     pairs = list(zip(one, other, strict=False))
     axes = [axis for axis, (a, b) in enumerate(pairs) if a != b]
     if len(one) != len(other) or len(axes) != 1 or pairs[axes[0]] != counts:
@@ -169,5 +181,7 @@ def sample_axis(one: torch.Size, other: torch.Size, *, counts: tuple[int, int], 
 
 def rows_at_once(x: Tensor) -> int:
     """How many samples of x (n, *shape) to run together."""
-    limit = ELEMENTS_AT_ONCE * (1 if x.device.type == "cpu" else 32)
+    limit = ELEMENTS_AT_ONCE
+    if x.device.type != "cpu":
+        limit *= 32
     return max(1, limit // max(1, x[:1].numel()))

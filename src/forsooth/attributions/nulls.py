@@ -58,8 +58,9 @@ def three_taps(x: Tensor, taps: tuple[float, float, float], axis: int) -> Tensor
         raise UsageError(f"`x` must be images with two spatial axes, (n, …, h, w), got shape {tuple(x.shape)}")
     size = x.shape[axis]
     planes = x.reshape(-1, 1, *x.shape[-2:])
+    beyond = {-1: (1, 1, 0, 0), -2: (0, 0, 1, 1)}[axis]
     # half-sample reflection repeats the edge itself, and with one entry that is replication
-    planes = pad(planes, (1, 1, 0, 0) if axis == -1 else (0, 0, 1, 1), mode="replicate")
+    planes = pad(planes, beyond, mode="replicate")
     parts = (planes.narrow(axis, i, size) * tap for i, tap in enumerate(taps) if tap)
     return torch.stack(list(parts)).sum(dim=0).reshape(x.shape)
 
@@ -83,8 +84,9 @@ def oracle(model: Model, x: Tensor, target: Tensor, *, truth: Tensor) -> Tensor:
     without_channels = (len(x), *x.shape[2:])
     if truth.shape != x.shape and tuple(truth.shape) != without_channels:
         raise UsageError(f"`truth` must have shape {tuple(x.shape)} or {without_channels}, got {tuple(truth.shape)}")
-    mask = truth if truth.shape == x.shape else truth.unsqueeze(1).expand_as(x)
-    return mask.to(x, copy=True)
+    if truth.shape != x.shape:
+        truth = truth.unsqueeze(1).expand_as(x)
+    return truth.to(x, copy=True)
 
 
 RANDOM = Method(

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from forsooth.attributions.gradients import Magnitude, gradients_at, points_at_once, smoothed
+from forsooth.attributions.permutation import check_background
 from forsooth.games.draws import each
 from forsooth.games.values import Model, absent
 from forsooth.records import Method, UsageError
@@ -26,17 +27,22 @@ def integrated_gradients(
 
     [sundararajan2017axiomatic].
     """
-    if steps < 1:
-        raise UsageError(f"`steps` must be at least 1, got {steps}")
-    nodes, weights = numpy.polynomial.legendre.leggauss(steps)  # on [-1, 1]
+    places, shares = (quadrature.to(x) for quadrature in gauss_legendre(steps))
     start = absent(x, baseline)
-    places, shares = ((torch.from_numpy(v) / 2).to(x) for v in (1 + nodes, weights))  # (steps,) on [0, 1]
     total = torch.zeros_like(x)
     size = points_at_once(x)
     for place, share in zip(places.split(size), shares.split(size), strict=True):
         points = start + (x - start) * place.view(-1, *[1] * x.ndim)  # (places, n, *shape)
         total += torch.tensordot(share, gradients_at(model, points, target), dims=1)
     return total * (x - start)
+
+
+def gauss_legendre(steps: int) -> tuple[Tensor, Tensor]:
+    """Nodes and weights of the rule on [0, 1], (steps,) float64 each."""
+    if steps < 1:
+        raise UsageError(f"`steps` must be at least 1, got {steps}")
+    nodes, weights = numpy.polynomial.legendre.leggauss(steps)  # on [-1, 1]
+    return torch.from_numpy(1 + nodes) / 2, torch.from_numpy(weights) / 2
 
 
 def integrated_gradients_smooth(
@@ -89,14 +95,11 @@ def gradient_shap(
     """
     if samples < 1:
         raise UsageError(f"`samples` must be at least 1, got {samples}")
-    baselines = torch.zeros_like(x[:1]) if background is None else background.to(x)
-    if len(baselines) == 0 or baselines.shape[1:] != x.shape[1:]:
-        expected = ("k", *x.shape[1:])
-        raise UsageError(f"`background` must have shape {expected} with k > 0, got {tuple(baselines.shape)}")
-    drawn = each(lambda own: torch.rand(2, samples, generator=own, dtype=torch.float64), generators, x)
-    rows, places = drawn.to(x.device).permute(1, 2, 0)  # (samples, n) each
-    rows = (rows * len(baselines)).long()  # a uniform number below 1 gives every baseline its even share
-    places = places.to(x).view(*rows.shape, *[1] * (x.ndim - 1))
+    if background is None:
+        background = torch.zeros_like(x[:1])
+    check_background(background, x)
+    baselines = background.to(x)
+    rows, places = random_starts(x, len(baselines), samples, generators)
     total = torch.zeros_like(x)
     size = points_at_once(x)
     for row, place in zip(rows.split(size), places.split(size), strict=True):
@@ -104,6 +107,19 @@ def gradient_shap(
         way = x - start
         total += (gradients_at(model, start + way * place, target) * way).sum(dim=0)
     return total / samples
+
+
+def random_starts(
+    x: Tensor, baselines: int, samples: int, generators: Sequence[torch.Generator]
+) -> tuple[Tensor, Tensor]:
+    """For each input of x (n, *shape), which baselines to start from and how far to go.
+
+    returns  (samples, n) int64 below `baselines`; (samples, n, 1, …) in [0, 1), ready to broadcast
+    """
+    drawn = each(lambda own: torch.rand(2, samples, generator=own, dtype=torch.float64), generators, x)
+    rows, places = drawn.to(x.device).permute(1, 2, 0)  # (samples, n) each
+    rows = (rows * baselines).long()  # a uniform number below 1 gives every baseline its even share
+    return rows, places.to(x).view(*rows.shape, *[1] * (x.ndim - 1))
 
 
 INTEGRATED_GRADIENTS = Method(

@@ -57,48 +57,68 @@ class Moments:
         return Moments(*(getattr(self, name) + getattr(other, name) for name in self.__dataclass_fields__))
 
 
-def pattern_rules(method: str, steps: list[Step], patterns: Sequence[Tensor] | None = None) -> dict[str, Rule | None]:
-    """Rules that list the layers in `steps` as they run, and send signal back along `patterns` where given."""
-    origins = Origins()  # tensor -> number of the step that it came from, and whether it is that step's own output
+class PatternRules:
+    """Rules that list the layers in `steps` as they run, and send signal back along `patterns` where given.
 
-    def output(call: Call, number: int) -> Tensor:
-        if patterns is None:
+    origins  tensor -> number of the step that it came from, and whether it is that step's own output
+    """
+
+    def __init__(self, method: str, patterns: Sequence[Tensor] | None = None) -> None:
+        self.method = method
+        self.patterns = patterns
+        self.steps: list[Step] = []
+        self.origins = Origins()
+
+    def table(self) -> dict[str, Rule | None]:
+        """The rule of every operation."""
+        plain: dict[str, Rule | None] = dict.fromkeys(AVERAGES | SOFTMAX)
+        # A write into a part of a tensor has no result to follow: it runs as it is, and its origin is forgotten.
+        plain["setitem"] = None
+        moves = dict.fromkeys((STRUCTURAL - {"setitem"}) | MAX_POOLS | DROPOUT, self.moved)
+        special = {"batch_norm": self.batch_norm, "relu": self.relu, **dict.fromkeys(WEIGHTED, self.weighted)}
+        return {**plain, **moves, **special}
+
+    def weighted(self, call: Call) -> Tensor:
+        x, layer = as_affine(call, self.method)
+        self.steps.append(Step(layer, x))
+        return self.output(call, len(self.steps) - 1)
+
+    def batch_norm(self, call: Call) -> Tensor:
+        number, own = self.origins.of(call.given) or (0, False)
+        folded = None
+        if own:
+            folded = fold(self.steps[number].layer, as_affine(call, self.method)[1], call.x)
+        if folded is None:
+            raise UsageError(
+                f"`{self.method}` knows batch normalisation only right behind a linear or convolutional layer"
+            )
+        self.steps[number].layer = folded
+        return self.output(call, number)
+
+    def output(self, call: Call, number: int) -> Tensor:
+        """What the call gives as the output of a step, through which signal goes back along its pattern."""
+        if self.patterns is None:
             out = call()
         else:
-            step = steps[number]
-            out = Backward.apply(step.x, lambda _: call(), partial(along, step.layer, patterns[number]))
-        origins.remember(out, (number, True))
+            step = self.steps[number]
+            out = Backward.apply(step.x, lambda _: call(), partial(along, step.layer, self.patterns[number]))
+        self.origins.remember(out, (number, True))
         return out
 
-    def weighted(call: Call) -> Tensor:
-        x, layer = as_affine(call, method)
-        steps.append(Step(layer, x))
-        return output(call, len(steps) - 1)
-
-    def batch_norm(call: Call) -> Tensor:
-        number, own = origins.of(call.given) or (0, False)
-        folded = fold(steps[number].layer, as_affine(call, method)[1], call.x) if own else None
-        if folded is None:
-            raise UsageError(f"`{method}` knows batch normalisation only right behind a linear or convolutional layer")
-        steps[number].layer = folded
-        return output(call, number)
-
-    def moved(call: Call) -> Any:
-        out, origin = call(), origins.of(call.given) if isinstance(call.given, Tensor) else None
+    def moved(self, call: Call) -> Any:
+        origin = None
+        if isinstance(call.given, Tensor):
+            origin = self.origins.of(call.given)
+        out = call()
         if isinstance(out, Tensor) and origin is not None:
-            origins.remember(out, (origin[0], False))
+            self.origins.remember(out, (origin[0], False))
         return out
 
-    def relu(call: Call) -> Tensor:
-        if origins.of(call.given) is not None:
-            steps[origins.of(call.given)[0]].rectified = True
+    def relu(self, call: Call) -> Tensor:
+        origin = self.origins.of(call.given)
+        if origin is not None:
+            self.steps[origin[0]].rectified = True
         return call()
-
-    plain: dict[str, Rule | None] = dict.fromkeys(AVERAGES | SOFTMAX)
-    special = {"batch_norm": batch_norm, "relu": relu, **dict.fromkeys(WEIGHTED, weighted)}
-    # A write into a part of a tensor has no result to follow: it runs as it is, and the tensor's origin is forgotten.
-    moves = dict.fromkeys((STRUCTURAL - {"setitem"}) | MAX_POOLS | DROPOUT, moved)
-    return {**plain, "setitem": None, **moves, **special}
 
 
 def along(layer: Affine, weight: Tensor, x: Tensor, gradient: Tensor) -> Tensor:
@@ -115,8 +135,7 @@ def moments(step: Step) -> Moments:
         weight = step.layer.weight.detach().requires_grad_()
         z = step.layer.apply(step.x.detach(), weight)
     y = z.detach()  # without the bias, which no covariance sees
-    fires = y if step.layer.bias is None else y + step.layer.bias
-    chosen = (fires > 0).to(y) if step.rectified else torch.ones_like(y)
+    chosen = firing(step, y)
 
     def correlated(v: Tensor) -> Tensor:
         return torch.autograd.grad(z, weight, v, retain_graph=True)[0].double()
@@ -127,17 +146,28 @@ def moments(step: Step) -> Moments:
     return Moments(total(torch.ones_like(y)), total(y), total(chosen), correlated(chosen), correlated(chosen * y))
 
 
+def firing(step: Step, y: Tensor) -> Tensor:
+    """1 where a neuron of the step fires, and everywhere if no ReLU follows; y, its outputs without the bias."""
+    if not step.rectified:
+        return torch.ones_like(y)
+    if step.layer.bias is None:
+        return (y > 0).to(y)
+    return (y + step.layer.bias > 0).to(y)
+
+
 def pattern(m: Moments, weight: Tensor) -> Tensor:
     """a = (E₊[xy] - E₊[x] E[y]) / wᵀ(E₊[xy] - E₊[x] E[y]), shaped like the weight; zero where that is undefined."""
-    w, rows = weight.double(), (-1, *(1,) * (weight.ndim - 1))
-    chosen, mean = m.chosen.clamp(min=1).reshape(rows), (m.y / m.n).reshape(rows)
-    covariance = (m.xy - m.x * mean) / chosen
+    w = weight.double()
     inner = tuple(range(1, weight.ndim))
+    rows = (-1, *(1 for _ in inner))
+    chosen = m.chosen.clamp(min=1).reshape(rows)
+    covariance = (m.xy - m.x * (m.y / m.n).reshape(rows)) / chosen
     signal = (w * covariance).sum(inner, keepdim=True)
     power = (w * m.xy / chosen).sum(inner, keepdim=True)
     # A neuron that never fires, or always says the same, has no direction of signal.
     defined = signal.abs() > 10 * torch.finfo(weight.dtype).eps * power.abs()
-    return torch.where(defined, covariance / torch.where(defined, signal, 1.0), 0.0).to(weight)
+    safe = torch.where(defined, signal, 1.0)
+    return torch.where(defined, covariance / safe, 0.0).to(weight)
 
 
 def fit_patterns(model: nn.Module, fit: Tensor, *, method: str = "pattern_net") -> list[tuple[Tensor, Tensor]]:
@@ -151,15 +181,22 @@ def fit_patterns(model: nn.Module, fit: Tensor, *, method: str = "pattern_net") 
     if len(fit) == 0:
         raise UsageError("`fit` must hold training inputs (k, *shape) with k > 0, got none")
     sums: list[Moments] = []
-    weights: list[Tensor] = []
     for batch in fit.split(rows_at_once(fit)):
-        steps: list[Step] = []
-        target = torch.zeros(len(batch), dtype=torch.int64, device=batch.device)
-        forward(model, batch, target, Intercept(method, pattern_rules(method, steps)))
+        steps = run_steps(model, batch, method)
         new = [moments(step) for step in steps]
-        sums = [old + more for old, more in zip(sums, new, strict=True)] if sums else new
-        weights = [step.layer.weight for step in steps]
+        if sums:
+            new = [old + more for old, more in zip(sums, new, strict=True)]
+        sums = new
+    weights = [step.layer.weight for step in steps]
     return [(weight, pattern(m, weight)) for weight, m in zip(weights, sums, strict=True)]
+
+
+def run_steps(model: nn.Module, x: Tensor, method: str) -> list[Step]:
+    """The layers of the model as they run on x (n, *shape)."""
+    rules = PatternRules(method)
+    target = torch.zeros(len(x), dtype=torch.int64, device=x.device)
+    forward(model, x, target, Intercept(method, rules.table()))
+    return rules.steps
 
 
 def pattern_net(model: nn.Module, x: Tensor, target: Tensor, *, fit: Tensor) -> Tensor:
@@ -193,8 +230,10 @@ def sent_back(model: nn.Module, x: Tensor, target: Tensor, *, method: str, patte
     """One backward pass along `patterns`, from 1 (the signal) or from the targets' outputs (the attribution)."""
 
     def part(x: Tensor, target: Tensor) -> Tensor:
-        leaf, score = forward(model, x, target, Intercept(method, pattern_rules(method, [], patterns)))
-        start = score.detach() if method == "pattern_attribution" else torch.ones_like(score)
+        leaf, score = forward(model, x, target, Intercept(method, PatternRules(method, patterns).table()))
+        start = torch.ones_like(score)
+        if method == "pattern_attribution":
+            start = score.detach()
         return torch.autograd.grad(score, leaf, start)[0]
 
     return over(part, x, target, size=rows_at_once(x))

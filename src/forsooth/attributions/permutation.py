@@ -35,20 +35,33 @@ def permutation_feature_importance(
     """
     if repeats < 1:
         raise UsageError(f"`repeats` must be at least 1, got {repeats}")
-    if len(background) == 0 or background.shape[1:] != x.shape[1:]:
-        expected = ("k", *x.shape[1:])
-        raise UsageError(f"`background` must have shape {expected} with k > 0, got {tuple(background.shape)}")
+    check_background(background, x)
     played = game(model, x, target, players=players)
-    count, labels = played.count, played.labels.float()
     gone = donors(played, background.to(x), repeats, generators)  # (repeats, n, *shape)
     before = target_outputs(model, x, target)[:, None]  # (n, 1)
-    drop = x.new_zeros(len(x), count, dtype=before.dtype)
-    for part in torch.arange(count, device=x.device).split(evenly(count, played.masks_at_once())):
-        # 0 where the entry is the player's, as a clamped difference: comparisons give bools, which are slow
-        keep = (labels - part.view(-1, *[1] * labels.ndim)).abs_().clamp_(max=1).to(x.dtype)
+    drop = x.new_zeros(len(x), played.count, dtype=before.dtype)
+    everyone = torch.arange(played.count, device=x.device)
+    for part in everyone.split(evenly(played.count, played.masks_at_once())):
+        keep = all_but(part, played)
         for donor in gone:
             drop[:, part] += before - masked_values(played, keep, baseline=donor)  # (n, players)
     return played.map(drop / repeats)
+
+
+def check_background(background: Tensor, x: Tensor) -> None:
+    """UsageError unless the background is (k, *shape) with k > 0, for x (n, *shape)."""
+    if len(background) == 0 or background.shape[1:] != x.shape[1:]:
+        expected = ("k", *x.shape[1:])
+        raise UsageError(f"`background` must have shape {expected} with k > 0, got {tuple(background.shape)}")
+
+
+def all_but(players: Tensor, played: Game) -> Tensor:
+    """For each of some players (p,) a mask with all entries but its own. (p, *shape of the labels), dtype of x
+
+    A clamped difference is 0 where the entry is the player's: comparisons give bools, which are slow.
+    """
+    labels = played.labels.float()
+    return (labels - players.view(-1, *[1] * labels.ndim)).abs_().clamp_(max=1).to(played.x.dtype)
 
 
 def donors(played: Game, background: Tensor, repeats: int, generators: Sequence[torch.Generator]) -> Tensor:

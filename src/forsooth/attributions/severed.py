@@ -44,13 +44,14 @@ class Severed:
         self._refuse_overwriting(call)
         if call.name in SHAPE_ONLY and not self._depends(tensors((call.args[1:], dict(call.kwargs)))):
             return
-        made = [*tensors(result), *tensors(call.kwargs.get("out"))]
-        made += [call.given] if call.inplace and isinstance(call.given, Tensor) else []
-        if not made and call.name in NUMBERS:
+        outputs = [*tensors(result), *tensors(call.kwargs.get("out"))]
+        if call.inplace and isinstance(call.given, Tensor):
+            outputs.append(call.given)
+        if not outputs and call.name in NUMBERS:
             raise self._refusal(call, call.full)
-        if cause is not None and call.name not in LIKE and any(value.requires_grad for value in made):
+        if cause is not None and call.name not in LIKE and any(value.requires_grad for value in outputs):
             raise self._refusal(call, cause)
-        for value in made:
+        for value in outputs:
             if not value.requires_grad:
                 self._remember(value, cause or call.full, call)
 
@@ -91,4 +92,6 @@ def refuse_severed(method: str, operation: str, cause: str) -> UsageError:
 
 def _memory(value: Tensor) -> int:
     """What tells the memory of a tensor from that of others; itself where it has no plain memory."""
-    return value.untyped_storage()._cdata if value.layout == torch.strided else id(value)
+    if value.layout != torch.strided:
+        return id(value)
+    return value.untyped_storage()._cdata

@@ -69,7 +69,8 @@ def kernel_shap(
     layers are taken whole, so that with enough samples the values are exact.
     """
     played = game(model, x, target, players=players, baseline=baseline)
-    samples = 2 * played.count + 2048 if samples is None else samples
+    if samples is None:
+        samples = 2 * played.count + 2048
     if samples < 2:
         raise UsageError(f"`samples` must be at least 2, got {samples}")
     first, last = (v.double() for v in ends(played))  # (n,)
@@ -90,24 +91,42 @@ def coalitions(count: int, samples: int, generator: torch.Generator) -> tuple[Te
     From the outside in, a layer of one size is taken whole while it is no larger than twice its even share of
     the samples. The others share what is left evenly, with the sizes stratified.
     """
+    low, left = inner_layers(count, samples)
     masks: list[Tensor] = []
-    low, left = 1, samples
-    while low <= count // 2:
-        size = math.comb(count, low)
-        layer = size if 2 * low == count else 2 * size
-        if layer > left or size * (count + 1 - 2 * low) > 2 * left:
-            break
-        masks.extend(whole_layer(count, low))
-        left, low = left - layer, low + 1
-    pairs, sizes = left // 2, count + 1 - 2 * low
+    for size in range(1, low):
+        masks.extend(whole_layer(count, size))
+    pairs = left // 2
+    sizes = count + 1 - 2 * low
     if sizes > 0 and pairs > 0:
         place = (torch.arange(pairs) + torch.rand(pairs, generator=generator)) / pairs
         drawn = subsets(count, (low + (place * sizes).long()).clamp(max=count - low), generator)
         masks.extend((drawn, ~drawn))
     mask = torch.cat(masks)
-    members = mask.sum(dim=1)  # (m,)
+    return mask, kernel_weights(mask)
+
+
+def kernel_weights(masks: Tensor) -> Tensor:
+    """The weights (m,) float64 with which masks (m, players) stand for the Shapley kernel."""
+    count = masks.shape[1]
+    members = masks.sum(dim=1)  # (m,)
     alike = torch.bincount(members, minlength=count)[members]  # how many stand for the layer
-    return mask, 1 / (members * (count - members) * alike).double()
+    return 1 / (members * (count - members) * alike).double()
+
+
+def inner_layers(count: int, samples: int) -> tuple[int, int]:
+    """The least size of a coalition whose layer is not taken whole, and how many samples are left from there on."""
+    low = 1
+    left = samples
+    while low <= count // 2:
+        size = math.comb(count, low)
+        layer = 2 * size
+        if 2 * low == count:  # its complements are in the layer
+            layer = size
+        if layer > left or size * (count + 1 - 2 * low) > 2 * left:
+            break
+        left -= layer
+        low += 1
+    return low, left
 
 
 def subsets(count: int, sizes: Tensor, generator: torch.Generator) -> Tensor:
@@ -173,17 +192,21 @@ def kernel_shap_unconstrained(
     coalitions are of roles, and each input draws who plays which.
     """
     played = shuffled(game(model, x, target, players=players, baseline=baseline), generators)
-    count = played.count
+    masks = kernel_masks(played.count, samples, generator).to(x.device)
+    weights = torch.ones(samples, dtype=torch.float64, device=x.device)
+    weights[:2] = 1e6
+    return played.map(least_norm_fit(masks, weights, values_of(played, masks).double()))
+
+
+def kernel_masks(count: int, samples: int, generator: torch.Generator) -> Tensor:
+    """The full and the empty coalition, then random ones with sizes by the Shapley kernel. (samples, count) bool"""
     if samples < 3 or count < 2:
         raise UsageError(f"`samples` must be at least 3 and players at least 2, got {samples} and {count}")
     size = torch.arange(1, count)
     kernel = 1 / (size * (count - size)).double()
     drawn = torch.multinomial(kernel, samples - 2, replacement=True, generator=generator) + 1
     both = torch.tensor([[True], [False]]).expand(2, count)
-    masks = torch.cat([both, subsets(count, drawn, generator)]).to(x.device)
-    weights = torch.ones(samples, dtype=torch.float64, device=x.device)
-    weights[:2] = 1e6
-    return played.map(least_norm_fit(masks, weights, values_of(played, masks).double()))
+    return torch.cat([both, subsets(count, drawn, generator)])
 
 
 def least_norm_fit(masks: Tensor, weights: Tensor, values: Tensor) -> Tensor:

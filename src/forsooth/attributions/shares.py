@@ -40,11 +40,22 @@ def divided(relevance: Tensor, z: Tensor) -> Tensor:
 def share_epsilon(layer: Affine, x: Tensor, relevance: Tensor, *, epsilon: float) -> Shared:
     """R_i = Σ_j x_i w_ij / (z_j + ε sign z_j) R_j, with z_j = Σ_i x_i w_ij + b_j [bach2015pixelwise]."""
     z, pull = pulled(layer, x, layer.weight)
-    bias = z.new_zeros(()) if layer.bias is None else layer.bias
-    z = z + bias
-    stabiliser = torch.where(z < 0, -epsilon, epsilon)
-    s = relevance / (z + stabiliser)
+    bias = bias_of(layer, z)
+    s, stabiliser = stabilised(relevance, z + bias, epsilon)
     return Shared(pull(s), s * (bias + stabiliser))
+
+
+def stabilised(relevance: Tensor, z: Tensor, epsilon: float) -> tuple[Tensor, Tensor]:
+    """relevance / (z + ε sign z), and ε sign z; all are shaped like the outputs z."""
+    stabiliser = torch.where(z < 0, -epsilon, epsilon)
+    return relevance / (z + stabiliser), stabiliser
+
+
+def bias_of(layer: Affine, like: Tensor) -> Tensor:
+    """The bias of a layer; zero of the type of `like` where there is none."""
+    if layer.bias is None:
+        return like.new_zeros(())
+    return layer.bias
 
 
 def share_zplus(layer: Affine, x: Tensor, relevance: Tensor) -> Shared:
@@ -62,20 +73,27 @@ def share_gamma(layer: Affine, x: Tensor, relevance: Tensor, *, gamma: float, ep
 
     For inputs and outputs that are not negative this is the published rule, with w + γ w⁺ in place of w.
     """
-    up, down = layer.weight.clamp(min=0), layer.weight.clamp(max=0)
-    above, below = x.clamp(min=0), x.clamp(max=0)
-    helping = [pulled(layer, above, up), pulled(layer, below, down)]
-    hindering = [pulled(layer, above, down), pulled(layer, below, up)]
-    plus, minus = helping[0][0] + helping[1][0], hindering[0][0] + hindering[1][0]
-    bias = x.new_zeros(()) if layer.bias is None else layer.bias
+    up = layer.weight.clamp(min=0)
+    down = layer.weight.clamp(max=0)
+    plus, helping = pulled_by_sign(layer, x, above=up, below=down)
+    minus, hindering = pulled_by_sign(layer, x, above=down, below=up)
+    bias = bias_of(layer, x)
     positive = plus + minus + bias >= 0
-    more, less = 1 + gamma * positive, 1 + gamma * ~positive
+    more = 1 + gamma * positive
+    less = 1 + gamma * ~positive
     raised = bias * (1 + gamma * (positive == (bias >= 0)))
-    z = plus * more + minus * less + raised
-    stabiliser = torch.where(z < 0, -epsilon, epsilon)
-    s = relevance / (z + stabiliser)
-    shared = [pull(s * more) for _, pull in helping] + [pull(s * less) for _, pull in hindering]
+    s, stabiliser = stabilised(relevance, plus * more + minus * less + raised, epsilon)
+    shared = [*(pull(s * more) for pull in helping), *(pull(s * less) for pull in hindering)]
     return Shared(torch.stack(shared).sum(0), s * (raised + stabiliser))
+
+
+def pulled_by_sign(
+    layer: Affine, x: Tensor, *, above: Tensor, below: Tensor
+) -> tuple[Tensor, list[Callable[[Tensor], Tensor]]]:
+    """`pulled` with one weight for what is above zero in x and another for what is below, and their sum."""
+    first, pull_first = pulled(layer, x.clamp(min=0), above)
+    second, pull_second = pulled(layer, x.clamp(max=0), below)
+    return first + second, [pull_first, pull_second]
 
 
 def share_box(layer: Affine, x: Tensor, relevance: Tensor, *, bounds: tuple[float, float]) -> Shared:

@@ -7,10 +7,10 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from forsooth.attributions.surrogates import ridge
+from forsooth.attributions.surrogates import proximity, ridge
 from forsooth.games.draws import one_for_each
 from forsooth.games.players import superpixels
-from forsooth.games.values import Model, game, rows_at_once, values_of
+from forsooth.games.values import Game, Model, game, rows_at_once, values_of
 from forsooth.records import Method, UsageError
 
 Hide = Literal["mean", "black"]
@@ -41,24 +41,37 @@ def lime_superpixels(
     has pixels, and its pixels are tied. Images of 32×32 are often one superpixel, and then the map is constant. The
     package explains probabilities: here the model decides. Departure: mean colours are not cut to whole bytes.
     """
+    check(x, samples, hide, width)
+    one_for_each(generators, x)
+    images = x.detach().cpu()
+    segments = [superpixels(image) for image in images]  # each (h, w)
+    chunk = min(samples, rows_at_once(x))
+    result = torch.empty_like(x)
+    for i, (labels, generator) in enumerate(zip(segments, generators, strict=True)):
+        one = slice(i, i + 1)
+        painted = None
+        if hide == "mean":
+            painted = mean_colours(images[i], labels)
+        played = game(model, x[one], target[one], players=labels, baseline=painted, chunk=chunk)
+        fit = coefficients(played, random_masks(samples, played.count, generator), width)
+        result[i] = (fit / x.shape[1])[labels.to(x.device)]
+    return result
+
+
+def coefficients(played: Game, shown: Tensor, width: float) -> Tensor:
+    """The fit (superpixels,) to the values of one image under masks shown (samples, superpixels)."""
+    shown = shown.to(played.x.device)
+    return ridge(shown, proximity(shown, width), values_of(played, shown).double(), penalty=1.0)[0]
+
+
+def check(x: Tensor, samples: int, hide: str, width: float) -> None:
+    """UsageError where an argument of `lime_superpixels` cannot be."""
     if x.ndim != 4:
         raise UsageError(f"`x` must be images (n, channels, h, w), got {tuple(x.shape)}")
     if samples < 2 or not width > 0:
         raise UsageError(f"`samples` must be at least 2 and `width` above 0, got {samples} and {width}")
     if hide not in ("mean", "black"):
         raise UsageError(f"`hide` must be mean or black, got {hide!r}")
-    one_for_each(generators, x)
-    images = x.detach().cpu()
-    segments = [superpixels(image) for image in images]  # each (h, w)
-    result, chunk = torch.empty_like(x), min(samples, rows_at_once(x))
-    for i, (labels, generator) in enumerate(zip(segments, generators, strict=True)):
-        one = slice(i, i + 1)
-        painted = mean_colours(images[i], labels) if hide == "mean" else None
-        played = game(model, x[one], target[one], players=labels, baseline=painted, chunk=chunk)
-        shown = random_masks(samples, played.count, generator).to(x.device)
-        fit = ridge(shown, proximity(shown, width), values_of(played, shown).double(), penalty=1.0)  # (1, superpixels)
-        result[i] = (fit[0] / x.shape[1])[labels.to(x.device)]
-    return result
 
 
 def random_masks(samples: int, count: int, generator: torch.Generator) -> Tensor:
@@ -66,12 +79,6 @@ def random_masks(samples: int, count: int, generator: torch.Generator) -> Tensor
     masks = torch.rand(samples, count, generator=generator) < 0.5
     masks[0] = True
     return masks
-
-
-def proximity(masks: Tensor, width: float) -> Tensor:
-    """The weights √exp(-d² / width²), with d the cosine distance of masks (m, players) to the full one. (m,) float64"""
-    distance = 1 - masks.double().mean(dim=1).sqrt()  # the cosine between a 0/1 vector and ones is a root mean
-    return torch.exp(-(distance**2) / (2 * width**2))
 
 
 def mean_colours(image: Tensor, labels: Tensor) -> Tensor:

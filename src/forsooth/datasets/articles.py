@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import torch
 from torch import Tensor
@@ -14,9 +14,10 @@ from forsooth.seeds import generator
 Kind = Literal["Article", "CN", "NC"]
 KINDS: tuple[Kind, ...] = ("Article", "CN", "NC")
 ARTICLES = frozenset(("a", "an", "the"))
-A, THE = 2, 3  # their places in every vocabulary of this file
+A = 2  # the ids of the two words in every vocabulary of this file
+THE = 3
 SPLITS = ("train", "val", "test")
-SPARE = 1.3  # reviews of the grammar made for each one asked: one in seven lacks an article in a half
+SPARE = 1.3  # reviews of the grammar made for each one needed: one in seven lacks an article in a half
 # Shares of words, Table 1: correlating articles, non-correlating articles, other words.
 PAPER_FREQUENCY = {"Article": (0.079, 0.0, 0.921), "CN": (0.041, 0.038, 0.921), "NC": (0.038, 0.041, 0.921)}
 
@@ -70,28 +71,45 @@ def articles(setting: Setting, documents: Documents | None = None, *, seed: int)
     CN; it is read as NC. Which reviews the paper selected is not known; see `filtered`.
     """
     check(setting)
-    given = documents or generated(round(SPARE * sum(setting.sizes)), seed=seed)
-    tokens, left_out = usable(given, setting)
-    sizes = shrunk(setting.sizes, len(tokens), given, left_out)
-    order = torch.randperm(len(tokens), generator=generator(seed, "documents"))[: sum(sizes)].tolist()
-    chosen = [tokens[k] for k in order]
-    words = vocabulary((row[: setting.length] for row in chosen[: sizes[0]]), cap=setting.cap, first=("a", "the"))
-    ids, counts = encode(chosen, words, length=setting.length)
+    documents = documents or generated(round(SPARE * sum(setting.sizes)), seed=seed)
+    corpus = read(documents, setting, seed=seed)
+    ids = corpus.ids
     y = torch.randint(2, (len(ids),), generator=generator(seed, "labels"))
     other = torch.randint(2, (len(ids),), generator=generator(seed, "non-correlating"))
     correlating, non_correlating = halves(ids, setting.kind)
     x = rewrite(rewrite(ids, correlating, y), non_correlating, other)
-    facts = dict(given.facts) | left_out | counts | frequencies(x, correlating, non_correlating, kind=setting.kind)
+    facts = corpus.facts | frequencies(x, correlating, non_correlating, kind=setting.kind)
     facts |= {
         "setting": asdict(setting),
         "seed": seed,
-        "source": given.name,
-        "words": len(words),
+        "source": documents.name,
+        "words": len(corpus.words),
         "undecided": int((~correlating.any(1)).sum()),
     }
-    splits = dict(zip(SPLITS, torch.arange(len(x)).split(list(sizes)), strict=True))
-    dataset = Dataset(f"articles-{setting.kind}-{given.name}", x, y, correlating, splits, facts)
-    return Articles(dataset, non_correlating, words)
+    splits = dict(zip(SPLITS, torch.arange(len(x)).split(list(corpus.sizes)), strict=True))
+    dataset = Dataset(f"articles-{setting.kind}-{documents.name}", x, y, correlating, splits, facts)
+    return Articles(dataset, non_correlating, corpus.words)
+
+
+class Corpus(NamedTuple):
+    """The chosen documents as ids (n, length), the words of the ids, sizes of the splits, and what was left out."""
+
+    ids: Tensor
+    words: tuple[str, ...]
+    sizes: tuple[int, int, int]
+    facts: dict[str, Any]
+
+
+def read(documents: Documents, setting: Setting, *, seed: int) -> Corpus:
+    """Documents in a random order, as many as the splits need, with the vocabulary of the training split."""
+    tokens, left_out = usable(documents, setting)
+    sizes = shrunk(setting.sizes, len(tokens), documents, left_out)
+    order = torch.randperm(len(tokens), generator=generator(seed, "documents")).tolist()
+    chosen = [tokens[k] for k in order[: sum(sizes)]]
+    train = (row[: setting.length] for row in chosen[: sizes[0]])
+    words = vocabulary(train, cap=setting.cap, first=("a", "the"))
+    ids, counts = encode(chosen, words, length=setting.length)
+    return Corpus(ids, words, sizes, facts={**documents.facts, **left_out, **counts})
 
 
 def check(setting: Setting) -> None:
@@ -104,19 +122,28 @@ def check(setting: Setting) -> None:
         raise UsageError(f"`length` must be at least 2, since documents are halved, got {setting.length}")
 
 
-def usable(given: Documents, setting: Setting) -> tuple[list[list[str]], dict[str, int]]:
+def usable(documents: Documents, setting: Setting) -> tuple[list[list[str]], dict[str, int]]:
     """Tokens of the documents that are kept, every article spelled "a"; and how many were left out, and why."""
-    everything = [tokenise(text) for text in given.texts]
-    tokens = [["a" if token in ARTICLES else token for token in row] for row in everything if row]
-    kept = [row for row in tokens if not setting.filtered or in_both_halves(row[: setting.length])]
+    everything = [one_article(tokenise(text)) for text in documents.texts]
+    tokens = [row for row in everything if row]
+    complete = [row for row in tokens if in_both_halves(row[: setting.length])]
     without = sum("a" not in row[: setting.length] for row in tokens)
+    kept = tokens
+    if setting.filtered:
+        kept = complete
     facts = {
         "without_tokens": len(everything) - len(tokens),
         "without_articles": without,
-        "articles_in_one_half": sum(not in_both_halves(row[: setting.length]) for row in tokens) - without,
+        "articles_in_one_half": len(tokens) - len(complete) - without,
         "kept": len(kept),
     }
     return kept, facts
+
+
+def one_article(tokens: Sequence[str]) -> list[str]:
+    """The tokens with "a" for every article."""
+    spelled = dict.fromkeys(ARTICLES, "a")
+    return [spelled.get(token, token) for token in tokens]
 
 
 def in_both_halves(row: Sequence[str]) -> bool:
@@ -125,17 +152,19 @@ def in_both_halves(row: Sequence[str]) -> bool:
     return "a" in row[:middle] and "a" in row[middle:]
 
 
-def shrunk(sizes: tuple[int, int, int], there: int, given: Documents, left_out: dict[str, int]) -> tuple[int, int, int]:
+def shrunk(
+    sizes: tuple[int, int, int], available: int, documents: Documents, left_out: dict[str, int]
+) -> tuple[int, int, int]:
     """Sizes of the splits, smaller by one factor where there are not documents enough; each at least 1."""
-    if there < len(SPLITS):
+    if available < len(SPLITS):
         raise UsageError(
-            f"`data` must hold at least {len(SPLITS)} documents with an article in each half, got {there} of "
-            f"{len(given.texts)} in {given.name}: {left_out['without_articles']} have no article, "
+            f"`data` must hold at least {len(SPLITS)} documents with an article in each half, got {available} of "
+            f"{len(documents.texts)} in {documents.name}: {left_out['without_articles']} have no article, "
             f"{left_out['articles_in_one_half']} have them in one half only"
         )
-    factor = min(1.0, there / sum(sizes))
+    factor = min(1.0, available / sum(sizes))
     val, test = (max(1, int(factor * size)) for size in sizes[1:])
-    return min(sizes[0], there - val - test), val, test
+    return min(sizes[0], available - val - test), val, test
 
 
 def halves(ids: Tensor, kind: Kind) -> tuple[Tensor, Tensor]:
@@ -145,8 +174,9 @@ def halves(ids: Tensor, kind: Kind) -> tuple[Tensor, Tensor]:
         return article, torch.zeros_like(article)
     size = (ids != PADDING).sum(1, keepdim=True)
     first = 2 * torch.arange(ids.shape[1]) < size
-    front, back = article & first, article & ~first
-    return (front, back) if kind == "CN" else (back, front)
+    if kind == "CN":
+        return article & first, article & ~first
+    return article & ~first, article & first
 
 
 def rewrite(ids: Tensor, where: Tensor, word: Tensor) -> Tensor:
@@ -157,5 +187,6 @@ def rewrite(ids: Tensor, where: Tensor, word: Tensor) -> Tensor:
 def frequencies(x: Tensor, correlating: Tensor, non_correlating: Tensor, *, kind: Kind) -> dict[str, Any]:
     """Shares of all words that are correlating articles, non-correlating articles and others; ours and the paper's."""
     words = int((x != PADDING).sum())
-    one, two = int(correlating.sum()) / words, int(non_correlating.sum()) / words
-    return {"frequency": [one, two, 1 - one - two], "paper_frequency": list(PAPER_FREQUENCY[kind])}
+    telling = int(correlating.sum()) / words
+    idle = int(non_correlating.sum()) / words
+    return {"frequency": [telling, idle, 1 - telling - idle], "paper_frequency": list(PAPER_FREQUENCY[kind])}

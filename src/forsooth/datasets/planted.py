@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from typing import Any
 
 import torch
 from scipy.special import bdtrc
@@ -48,31 +49,67 @@ def plant(
     All splits are reassigned, as in the released code. Picture k depends on `seed` and k alone. Same seed, same labels:
     two calls that differ in the visibility differ in nothing else.
     """
-    classes, size = len(manipulations), (base.x.shape[-2], base.x.shape[-1])
     if len(set(manipulations)) < 2:
         raise UsageError("`manipulations` must differ between at least two classes, got the same for all")
-    matrix = keep(r, classes) if isinstance(r, int | float) else stochastic(r, classes)
+    size = (base.x.shape[-2], base.x.shape[-1])
+    matrix = transitions(r, len(manipulations))
     y = reassign(base.y, matrix, seed=seed)
     joint = joint_region(manipulations, size=size)
-    x = base.x.clone()
-    for label, manipulation in enumerate(manipulations):
-        if manipulation is not None:
-            for which in (y == label).nonzero()[:, 0].split(CHUNK):
-                x[which] = apply(manipulation, base.x[which], seed=seed, which=which.tolist())
+    x = _edited(base.x, y, manipulations, seed=seed)
     if border is not None:
-        frame, chosen = border_region(border, size=size), bordered(len(x), border, seed=seed)
-        x.masked_fill_(chosen.to(x.device)[:, None, None, None] & frame.to(x.device), 1.0)
-    names = "-".join("none" if m is None else m.name for m in manipulations)
-    facts = _facts(base, manipulations, matrix, y) | {"seed": seed, "border": asdict(border) if border else None}
+        _paint(x, border, seed=seed)
+    facts = _facts(base, manipulations, matrix, y)
+    facts |= {"seed": seed, "border": _plain(border), "er": joint.double().mean().item()}
     truth = joint.to(x.device).expand(len(x), *size)
-    facts |= {"er": joint.double().mean().item()}
+    names = "-".join(_name(m) for m in manipulations)
     strata = y * KINDS + kinds_of(base)
     return Dataset(f"planted-{base.name}-{names}", x, y, truth, base.splits, facts, strata)
 
 
+def _name(manipulation: Manipulation | None) -> str:
+    """What a manipulation is called in the name of a dataset."""
+    if manipulation is None:
+        return "none"
+    return manipulation.name
+
+
+def _plain(record: Manipulation | Border | None) -> dict[str, Any] | None:
+    """A record as plain values that JSON can carry."""
+    if record is None:
+        return None
+    return asdict(record)
+
+
+def transitions(r: float | Sequence[Sequence[float]] | Tensor, classes: int) -> Tensor:
+    """The matrix R (classes, classes) of a chance to keep the label, or the one that came."""
+    if isinstance(r, int | float):
+        return keep(r, classes)
+    return stochastic(r, classes)
+
+
+def _edited(x: Tensor, y: Tensor, manipulations: Sequence[Manipulation | None], *, seed: int) -> Tensor:
+    """A copy of x (n, 3, h, w), on each picture the manipulation of its class y (n,)."""
+    edited = x.clone()
+    for label, manipulation in enumerate(manipulations):
+        if manipulation is None:
+            continue
+        for rows in (y == label).nonzero()[:, 0].split(CHUNK):
+            edited[rows] = apply(manipulation, x[rows], seed=seed, which=rows.tolist())
+    return edited
+
+
+def _paint(x: Tensor, border: Border, *, seed: int) -> None:
+    """The border on those pictures of x (n, 3, h, w) that have one, in place."""
+    frame = border_region(border, size=(x.shape[-2], x.shape[-1])).to(x.device)
+    chosen = bordered(len(x), border, seed=seed).to(x.device)
+    x.masked_fill_(chosen[:, None, None, None] & frame, 1.0)
+
+
 def kinds_of(dataset: Dataset) -> Tensor:
     """(n,) int: the old kind of every picture, before or after `plant`."""
-    return (dataset.y if dataset.strata is None else dataset.strata) % KINDS
+    if dataset.strata is None:
+        return dataset.y % KINDS
+    return dataset.strata % KINDS
 
 
 def _facts(base: Dataset, manipulations: Sequence[Manipulation | None], matrix: Tensor, y: Tensor) -> dict[str, object]:
@@ -80,7 +117,7 @@ def _facts(base: Dataset, manipulations: Sequence[Manipulation | None], matrix: 
     return {
         "base": base.name,
         "base_facts": dict(base.facts),
-        "manipulations": [None if m is None else asdict(m) for m in manipulations],
+        "manipulations": [_plain(m) for m in manipulations],
         "r": matrix.tolist(),
         "p_star": bound(matrix),
         "reachable": reachable(matrix, manipulations, prior=prior),
@@ -107,15 +144,21 @@ def stochastic(matrix: Sequence[Sequence[float]] | Tensor, classes: int) -> Tens
         lengths = {len(row) for row in matrix}
         if lengths != {len(matrix)}:
             raise UsageError(f"`r` must be a square matrix, got {len(matrix)} rows of length {sorted(lengths)}")
-    found = torch.as_tensor(matrix, dtype=torch.float64).cpu()
-    if found.shape != (classes, classes):
-        raise UsageError(f"`r` must have shape {(classes, classes)}, one row for each class, got {tuple(found.shape)}")
-    for k, row in enumerate(found):
-        if not (row >= 0).all():
-            raise UsageError(f"`r` must hold probabilities, got {row.tolist()} in row {k}")
-        if abs(row.sum().item() - 1) > 1e-6:
-            raise UsageError(f"`r` must have rows that sum to 1, got {row.sum().item():.6g} in row {k}")
-    return found
+    rows = torch.as_tensor(matrix, dtype=torch.float64).cpu()
+    if rows.shape != (classes, classes):
+        raise UsageError(f"`r` must have shape {(classes, classes)}, one row for each class, got {tuple(rows.shape)}")
+    for k, row in enumerate(rows):
+        _check_distribution(row, k)
+    return rows
+
+
+def _check_distribution(row: Tensor, k: int) -> None:
+    """UsageError unless row k (classes,) of R holds probabilities that sum to 1."""
+    if not (row >= 0).all():
+        raise UsageError(f"`r` must hold probabilities, got {row.tolist()} in row {k}")
+    total = row.sum().item()
+    if abs(total - 1) > 1e-6:
+        raise UsageError(f"`r` must have rows that sum to 1, got {total:.6g} in row {k}")
 
 
 def reassign(y: Tensor, matrix: Tensor, *, seed: int) -> Tensor:
@@ -124,15 +167,20 @@ def reassign(y: Tensor, matrix: Tensor, *, seed: int) -> Tensor:
     y       (n,) int in 0 .. classes - 1
     matrix  (classes, classes) float64, see `keep` and `stochastic`
     """
-    if y.is_floating_point() or (len(y) and not (y.min() >= 0 and y.max() < len(matrix))):
-        came = f"{y.dtype} with {y.unique().tolist()[:10]}"
-        raise UsageError(f"`y` must be whole numbers in 0 .. {len(matrix) - 1}, got {came}")
+    _check_labels(y, len(matrix))
     u = torch.rand(len(y), 1, generator=generator(seed, "labels"), dtype=torch.float64)
     below = matrix.cumsum(1)
     last = (matrix > 0).long().cumsum(1).argmax(1)  # rounding in the sums must not reach a class of probability 0
     old = y.cpu().long()
     new = (u >= below[old]).sum(1).minimum(last[old])
     return new.to(y)
+
+
+def _check_labels(y: Tensor, classes: int) -> None:
+    """UsageError unless y (n,) holds whole numbers below `classes`."""
+    if y.is_floating_point() or (len(y) and not (y.min() >= 0 and y.max() < classes)):
+        values = f"{y.dtype} with {y.unique().tolist()[:10]}"
+        raise UsageError(f"`y` must be whole numbers in 0 .. {classes - 1}, got {values}")
 
 
 def bound(matrix: Tensor) -> float:
@@ -152,12 +200,14 @@ def reachable(matrix: Tensor, manipulations: Sequence[Manipulation | None], *, p
     original label goes. With one manipulation for all this is the mean of the row maxima,
     a bound at least as sharp as p*.
     """
-    groups = [[j for j, other in enumerate(manipulations) if other == m] for m in set(manipulations)]
-    best = torch.stack([matrix[:, group].amax(1) for group in groups]).sum(0)
-    return (prior.to(matrix) @ best).item()
+    best: list[Tensor] = []
+    for manipulation in dict.fromkeys(manipulations):  # each once, in an order that is the same in every process
+        sharing = [j for j, other in enumerate(manipulations) if other == manipulation]
+        best.append(matrix[:, sharing].amax(1))
+    return (prior.to(matrix) @ torch.stack(best).sum(0)).item()
 
 
-def luck(accuracy: float, n: int, p_star: float) -> float:
+def p_value(accuracy: float, n: int, p_star: float) -> float:
     """Probability to be right on at least floor(accuracy * n) of n samples, each with probability p_star.
 
     So likely a model that does not know the artefact reaches `accuracy` at most [zhou2022feature, section 4].
@@ -169,6 +219,9 @@ def luck(accuracy: float, n: int, p_star: float) -> float:
         raise UsageError(f"`n` must be at least 1, got {n}")
     right = math.floor(accuracy * n + 1e-6)  # 0.57 * 100 is a little less than 57 in floating point
     return float(bdtrc(right - 1, n, p_star))
+
+
+luck = p_value  # the former name, for callers that still use it
 
 
 def carries(y: Tensor, manipulations: Sequence[Manipulation | None]) -> Tensor:

@@ -1,7 +1,7 @@
 """Scenes made by chance with the statistics of photographs, for when no photographs are at hand."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import torch
@@ -27,35 +27,69 @@ def dead_leaves(n: int, *, size: int, generator: torch.Generator) -> Tensor:
     return torch.cat([_painted(min(GROUP, n - start), size, generator) for start in groups])
 
 
+@dataclass(frozen=True)
+class Radii:
+    """Radii between `least` and `largest` px with density r^-3."""
+
+    least: float
+    largest: float
+
+    def count(self, side: int) -> int:
+        """How many discs cover a square of this side COVER times on average."""
+        spread = self.least**-2 - self.largest**-2
+        area = 2 * math.pi * math.log(self.largest / self.least) / spread  # mean area of a disc
+        return math.ceil(COVER * side**2 / area)
+
+    def at(self, u: Tensor) -> Tensor:
+        """Radii (k,) from uniform draws u (k,), by the inverse of the distribution function."""
+        return (self.least**-2 - u * (self.least**-2 - self.largest**-2)) ** -0.5
+
+    def bands(self, radius: Tensor) -> Iterator[tuple[Tensor, float]]:
+        """The discs (m,) of similar radius, and a bound of it: so that they can be painted in boxes of one size."""
+        for k in range(math.ceil(2 * math.log2(self.largest / self.least))):
+            low = self.least * 2 ** (k / 2)
+            high = low * math.sqrt(2)
+            yield ((radius >= low) & (radius < high)).nonzero().squeeze(1), high
+
+
 def _painted(n: int, size: int, generator: torch.Generator) -> Tensor:
     """(n, size, size): every pixel takes the grey of the highest disc over it."""
-    least, largest = LEAST, max(size / 4, 2 * LEAST)
-    area = 2 * math.pi * math.log(largest / least) / (least**-2 - largest**-2)  # mean area of a disc
-    discs = n * math.ceil(COVER * size**2 / area)
-    u = torch.rand(discs, generator=generator)
-    radius = (least**-2 - u * (least**-2 - largest**-2)) ** -0.5  # inverse of the distribution function
+    radii = Radii(LEAST, max(size / 4, 2 * LEAST))
+    discs = n * radii.count(size)
+    radius = radii.at(torch.rand(discs, generator=generator))
     centre = torch.rand(discs, 2, generator=generator) * size
     grey = torch.rand(discs + n, generator=generator)
-    top = torch.arange(-n, 0).repeat_interleave(size * size)  # a disc is as high as its number, the ground below 0
-    image = torch.arange(discs) % n
-    for low in (least * 2 ** (k / 2) for k in range(math.ceil(2 * math.log2(largest / least)))):
-        chosen = ((radius >= low) & (radius < low * math.sqrt(2))).nonzero().squeeze(1)
-        pixel, height = _pixels(chosen, radius, centre, reach=math.ceil(low * math.sqrt(2)), size=size)
-        top.scatter_reduce_(0, pixel + image[height] * size * size, height, "amax")
+    top = _ground(n, size)
+    for chosen, bound in radii.bands(radius):
+        pixel, disc = _pixels(chosen, radius, centre, reach=math.ceil(bound), size=size)
+        image = disc % n
+        top.scatter_reduce_(0, pixel + image * size * size, disc, "amax")
     return grey[top].reshape(n, size, size)  # below 0: the last n greys
+
+
+def _ground(n: int, side: int) -> Tensor:
+    """(n * side * side,) int: what is highest over each pixel before anything is painted, one number for each image.
+
+    A disc is as high as its number, from 0; the ground is below.
+    """
+    return torch.arange(-n, 0).repeat_interleave(side * side)
 
 
 def _pixels(chosen: Tensor, radius: Tensor, centre: Tensor, *, reach: int, size: int) -> tuple[Tensor, Tensor]:
     """Pixels (m,) under the chosen discs, and for each the number of its disc (m,); `reach` bounds the radii."""
-    offset = torch.arange(-reach, reach + 1)
-    corner = centre[chosen].floor().long()  # (discs, 2)
-    row, column = (corner[:, axis, None] + offset for axis in (0, 1))  # (discs, 2 reach + 1)
-    up = (row + 0.5 - centre[chosen, 0, None]) ** 2
-    along = (column + 0.5 - centre[chosen, 1, None]) ** 2
-    inside = up[:, :, None] + along[:, None, :] < radius[chosen, None, None] ** 2
-    place = (row % size * size)[:, :, None] + (column % size)[:, None, :]
-    which = chosen[:, None, None].expand_as(place)
-    return place[inside], which[inside]
+    near = centre[chosen]
+    rows, up = _line(near[:, :1], reach)
+    columns, along = _line(near[:, 1:], reach)
+    inside = up.square()[:, :, None] + along.square()[:, None, :] < radius[chosen, None, None] ** 2
+    disc, row, column = inside.nonzero(as_tuple=True)
+    pixel = rows[disc, row] % size * size + columns[disc, column] % size
+    return pixel, chosen[disc]
+
+
+def _line(centre: Tensor, reach: int) -> tuple[Tensor, Tensor]:
+    """The pixels (discs, 2 reach + 1) of one axis around each centre (discs, 1), and how far their middles are away."""
+    place = centre.floor().long() + torch.arange(-reach, reach + 1)
+    return place, place + 0.5 - centre
 
 
 @dataclass(frozen=True)
@@ -95,66 +129,90 @@ def coloured_leaves(leaf: Leaf, hue: Tensor, *, side: int, generator: torch.Gene
 
 def _covered(leaf: Leaf, hue: Tensor, side: int, generator: torch.Generator) -> Tensor:
     """(n, 3, side, side): every pixel takes the colour of the highest leaf over it."""
-    n, least, largest = len(hue), max(leaf.least * side, 1.2), max(leaf.largest * side, 2.4)
-    area = 2 * math.pi * math.log(largest / least) / (least**-2 - largest**-2)
-    leaves = n * math.ceil(COVER * side**2 / area)
-    u, hue_off, angle_off = torch.rand(leaves, generator=generator), *torch.randn(2, leaves + n, generator=generator)
-    radius = (least**-2 - u * (least**-2 - largest**-2)) ** -0.5
+    n = len(hue)
+    radii = Radii(max(leaf.least * side, 1.2), max(leaf.largest * side, 2.4))
+    leaves = n * radii.count(side)
+    radius = radii.at(torch.rand(leaves, generator=generator))
+    hue_off, angle_off = torch.randn(2, leaves + n, generator=generator)
     centre = torch.rand(leaves, 2, generator=generator) * side
     angle = leaf.angle + 0.1 * angle_off[:leaves]
-    image = torch.arange(leaves + n) % n
-    saturation, value = torch.rand(2, leaves + n, generator=generator)
-    colour = rgb(hue[image] + 0.06 * hue_off, 0.1 + 0.5 * saturation, 0.15 + 0.8 * value)  # (leaves + n, 3)
-    top = torch.arange(-n, 0).repeat_interleave(side * side)
-    for low in (least * 2 ** (k / 2) for k in range(math.ceil(2 * math.log2(largest / least)))):
-        chosen = ((radius >= low) & (radius < low * math.sqrt(2))).nonzero().squeeze(1)
+    hues = hue[torch.arange(leaves + n) % n] + 0.06 * hue_off
+    colour = _muted(hues, generator)  # (leaves + n, 3), the last n are those of the ground
+    top = _ground(n, side)
+    for chosen, _ in radii.bands(radius):
         pixel, which = _under(leaf, radius[chosen], centre[chosen], angle[chosen], side=side)
-        top.scatter_reduce_(0, pixel + image[chosen[which]] * side * side, chosen[which], "amax")
+        image = chosen[which] % n
+        top.scatter_reduce_(0, pixel + image * side * side, chosen[which], "amax")
     return colour[top].reshape(n, side, side, 3).permute(0, 3, 1, 2).contiguous()
+
+
+def _muted(hue: Tensor, generator: torch.Generator) -> Tensor:
+    """(k, 3): a colour of each hue (k,), not too vivid and not too dark."""
+    saturation, value = torch.rand(2, len(hue), generator=generator)
+    return rgb(hue, 0.1 + 0.5 * saturation, 0.15 + 0.8 * value)
 
 
 def _under(leaf: Leaf, radius: Tensor, centre: Tensor, angle: Tensor, *, side: int) -> tuple[Tensor, Tensor]:
     """Pixels (m,) under leaves of about one radius (leaves,), and for each the place of its leaf among these (m,)."""
     length = radius * math.sqrt(leaf.stretch) * SAME_AREA[leaf.power]
-    cos, sin = angle.cos(), angle.sin()
-    reach = (
-        length * torch.stack([(sin.abs() + cos.abs() / leaf.stretch), (cos.abs() + sin.abs() / leaf.stretch)])
-    ).amax(1)
-    row, column = (
-        centre[:, axis, None].floor().long() + torch.arange(-math.ceil(far), math.ceil(far) + 1)
-        for axis, far in enumerate(reach.tolist())
-    )  # (leaves, height), (leaves, width)
-    down, right = (row + 0.5 - centre[:, :1]) / length[:, None], (column + 0.5 - centre[:, 1:]) / length[:, None]
-    cos, sin = cos[:, None], sin[:, None]
+    reach = _reach(leaf, length, angle)
+    rows, down = _line(centre[:, :1], reach[0])  # (leaves, height)
+    columns, right = _line(centre[:, 1:], reach[1])  # (leaves, width)
+    along, across = _turned(leaf, down / length[:, None], right / length[:, None], angle[:, None])
+    which, row, column = (_size(along, across, leaf.power) < 1).nonzero(as_tuple=True)
+    return rows[which, row] % side * side + columns[which, column] % side, which
+
+
+def _reach(leaf: Leaf, length: Tensor, angle: Tensor) -> list[int]:
+    """Rows and columns from the centre within which all leaves of these lengths and angles (leaves,) lie."""
+    cos = angle.cos().abs()
+    sin = angle.sin().abs()
+    sides = torch.stack([sin + cos / leaf.stretch, cos + sin / leaf.stretch])  # (2, leaves)
+    return [math.ceil(far) for far in (length * sides).amax(1).tolist()]
+
+
+def _turned(leaf: Leaf, down: Tensor, right: Tensor, angle: Tensor) -> tuple[Tensor, Tensor]:
+    """Along and across each leaf (leaves, height, width), in units of its half-axes.
+
+    down, right, angle  (leaves, height), (leaves, width) and (leaves, 1)
+    """
+    cos = angle.cos()
+    sin = angle.sin()
     along = (right * cos)[:, None, :] + (down * sin)[:, :, None]
     across = (down * (cos * leaf.stretch))[:, :, None] - (right * (sin * leaf.stretch))[:, None, :]
-    which, *place = (_size(along, across, leaf.power) < 1).nonzero(as_tuple=True)
-    return row[which, place[0]] % side * side + column[which, place[1]] % side, which
+    return along, across
 
 
 def _size(u: Tensor, v: Tensor, power: float) -> Tensor:
     """|u|^power + |v|^power, and their maximum where power is inf; overwrites u and v."""
     if power == 2:
         return u.square_().add_(v.square_())
-    u, v = u.abs_(), v.abs_()
-    return u.add_(v) if power == 1 else torch.maximum(u, v)
+    u.abs_()
+    v.abs_()
+    if power == 1:
+        return u.add_(v)
+    return torch.maximum(u, v)
 
 
 def stripes(n: int, *, side: int, generator: torch.Generator) -> Tensor:
     """(n, side, side) in [0, 1]: slanted waves that rise to the right, four to eight across the scene."""
     angle, wave, phase = _waves(n, side, generator)
     down, right = _grid(side)
-    t = right * (math.pi / 4 + 0.15 * angle).cos() + down * (math.pi / 4 + 0.15 * angle).sin()
-    return torch.sigmoid(4 * torch.sin(2 * math.pi * (t / wave + phase[0])))
+    slant = math.pi / 4 + 0.15 * angle
+    along = right * slant.cos() + down * slant.sin()
+    return torch.sigmoid(4 * torch.sin(2 * math.pi * (along / wave + phase[0])))
 
 
 def checks(n: int, *, side: int, generator: torch.Generator) -> Tensor:
     """(n, side, side) in [0, 1]: a chequerboard, nearly upright, two to four pairs of fields across the scene."""
     angle, wave, phase = _waves(n, side, generator)
     down, right = _grid(side)
-    c, s = (0.1 * angle).cos(), (0.1 * angle).sin()
-    u, v = right * c + down * s, down * c - right * s
-    u, v = (torch.sin(math.pi * (t / wave + 2 * p)) for t, p in zip((u, v), phase, strict=True))
+    cos = (0.1 * angle).cos()
+    sin = (0.1 * angle).sin()
+    along = (right * cos + down * sin) / wave
+    across = (down * cos - right * sin) / wave
+    u = torch.sin(math.pi * (along + 2 * phase[0]))
+    v = torch.sin(math.pi * (across + 2 * phase[1]))
     return torch.sigmoid(12 * u * v)
 
 
@@ -177,7 +235,8 @@ def two_coloured(field: Tensor, hue: Tensor, *, generator: torch.Generator) -> T
     """
     off = 0.06 * torch.randn(2, len(hue), generator=generator)
     saturation, value = torch.rand(2, 2, len(hue), generator=generator)
-    dark, light = rgb(hue + off, 0.1 + 0.5 * saturation, torch.tensor([[0.15], [0.6]]) + 0.3 * value)  # (n, 3)
+    values = torch.tensor([[0.15], [0.6]]) + 0.3 * value  # (2, n): dark, light
+    dark, light = rgb(hue + off, 0.1 + 0.5 * saturation, values)  # (n, 3) each
     mixed = dark[..., None, None] + (light - dark)[..., None, None] * field[:, None]
     return (mixed + 0.02 * torch.randn(mixed.shape, generator=generator)).clamp_(0, 1)
 

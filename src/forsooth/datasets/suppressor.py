@@ -1,13 +1,16 @@
 """Two features: one that tells the label, and a suppressor that tells nothing but helps to see the first."""
 
 import math
+from typing import Any
 
 import torch
+from torch import Tensor
 
 from forsooth.datasets.splitting import arrange
 from forsooth.records import Dataset, UsageError
 from forsooth.seeds import generator
 
+CLASSES = ("-1", "1")  # z
 PATTERN = (1.0, 0.0)  # what the label adds to the features: it is not in the second one
 
 
@@ -27,28 +30,46 @@ def suppressor(
     2 w·x with w = Σ⁻¹ a = (1, -c s₁ / s₂) / (s₁² (1 - c²)). It needs the second feature to take the noise off the
     first. `facts` hold w and Σ. [haufe2014interpretation], [wilming2023theoretical]
     """
+    _check(n, correlation, spreads)
+    covariance = _covariance(correlation, spreads)
+    pattern = torch.tensor(PATTERN, dtype=torch.float64)
+    y = torch.arange(n) % 2
+    x = pattern * (2 * y - 1)[:, None] + _noise(n, covariance, seed=seed)
+    splits, _ = arrange([None] * n, y, seed=seed, names=CLASSES)
+    truth = (pattern != 0).expand(n, -1)
+    return Dataset("suppressor", x.float(), y, truth, splits, _facts(covariance, pattern))
+
+
+def _facts(covariance: Tensor, pattern: Tensor) -> dict[str, Any]:
+    """The best model for noise of this covariance (2, 2) and this pattern (2,), and how often it is right."""
+    weight = torch.linalg.solve(covariance, pattern)
+    distance = float(pattern @ weight)  # of the two classes, squared, in units of the noise along w
+    return {
+        "features": ["signal", "suppressor"],
+        "classes": list(CLASSES),
+        "weight": weight.tolist(),
+        "covariance": covariance.tolist(),
+        "best_accuracy": 0.5 * (1 + math.erf(math.sqrt(distance / 2))),
+    }
+
+
+def _noise(n: int, covariance: Tensor, *, seed: int) -> Tensor:
+    """(n, 2) float64 of Gaussians with this covariance (2, 2)."""
+    independent = torch.randn(n, 2, generator=generator(seed, "noise"), dtype=torch.float64)
+    return independent @ torch.linalg.cholesky(covariance).T
+
+
+def _covariance(correlation: float, spreads: tuple[float, float]) -> Tensor:
+    """Σ (2, 2) of the noise."""
+    first, second = spreads
+    shared = correlation * first * second
+    return torch.tensor([[first**2, shared], [shared, second**2]], dtype=torch.float64)
+
+
+def _check(n: int, correlation: float, spreads: tuple[float, float]) -> None:
     if not -1 < correlation < 1:
         raise UsageError(f"`correlation` must lie between -1 and 1, got {correlation}")
     if len(spreads) != 2 or min(spreads) <= 0:
         raise UsageError(f"`spreads` must be two positive numbers, got {spreads}")
     if n < 20:
         raise UsageError(f"`n` must be at least 20, got {n}")
-    first, second = spreads
-    shared = correlation * first * second
-    covariance = torch.tensor([[first**2, shared], [shared, second**2]], dtype=torch.float64)
-    pattern = torch.tensor(PATTERN, dtype=torch.float64)
-    y = torch.arange(n) % 2
-    noise = torch.randn(n, 2, generator=generator(seed, "noise"), dtype=torch.float64)
-    x = pattern * (2 * y - 1)[:, None] + noise @ torch.linalg.cholesky(covariance).T
-    weight = torch.linalg.solve(covariance, pattern)
-    splits, _ = arrange([None] * n, y, seed=seed, names=("-1", "1"))
-    distance = float(pattern @ weight)  # of the two classes, squared, in units of the noise along w
-    facts = {
-        "features": ["signal", "suppressor"],
-        "classes": ["-1", "1"],
-        "weight": weight.tolist(),
-        "covariance": covariance.tolist(),
-        "best_accuracy": 0.5 * (1 + math.erf(math.sqrt(distance / 2))),
-    }
-    truth = torch.tensor([True, False]).expand(n, -1)
-    return Dataset("suppressor", x.float(), y, truth, splits, facts)

@@ -1,5 +1,9 @@
 """A generated table whose label depends on single features, pairs and a triple, and on nothing else."""
 
+from collections.abc import Iterable
+from itertools import chain
+from typing import NamedTuple
+
 import torch
 from torch import Tensor
 
@@ -28,29 +32,46 @@ def interactions(*, n: int = 4000, features: int = 10, seed: int) -> Dataset:
     if n < 100:
         raise UsageError(f"`n` must be at least 100, got {n}")
     x = correlated(n, features, seed=seed)
-    groups = draw_groups(features, seed=seed)
-    weights = draw_weights(len(groups), seed=seed)
-    logit = torch.stack([x[:, group].prod(1) for group in groups], 1) @ weights
-    weights, logit = weights * (SHARPNESS / logit.std()), logit * (SHARPNESS / logit.std())
-    intercept = -logit.median()
-    chance = (logit + intercept).sigmoid()
+    rule, chance = draw_rule(x, seed=seed)
     y = (torch.rand(n, generator=generator(seed, "labels"), dtype=torch.float64) < chance).long()
-    matter = sorted({feature for group in groups for feature in group})
     truth = torch.zeros(features, dtype=torch.bool)
-    truth[matter] = True
+    truth[list(chain.from_iterable(rule.groups))] = True
     splits, _ = arrange([None] * n, y, seed=seed, names=("0", "1"))
-    names = [f"x{k}" for k in range(features)]
     facts = {
-        "features": names,
+        "features": named(range(features)),
         "classes": ["0", "1"],
-        "groups": [[names[k] for k in group] for group in groups],
-        "coefficients": weights.tolist(),
-        "intercept": float(intercept),
-        "irrelevant": [names[k] for k in range(features) if k not in matter],
+        "groups": [named(group) for group in rule.groups],
+        "coefficients": rule.weights.tolist(),
+        "intercept": rule.intercept,
+        "irrelevant": named((~truth).nonzero()[:, 0].tolist()),
         "correlation": DECAY,
         "best_accuracy": float(torch.maximum(chance, 1 - chance).mean()),
     }
     return Dataset(f"interactions-{features}", x.float(), y, truth.expand(n, -1), splits, facts)
+
+
+def named(columns: Iterable[int]) -> list[str]:
+    """What the features of these numbers are called."""
+    return [f"x{k}" for k in columns]
+
+
+class Rule(NamedTuple):
+    """The logit: intercept + the sum over groups of weight (groups,) * product of the group's features."""
+
+    groups: list[list[int]]
+    weights: Tensor
+    intercept: float
+
+
+def draw_rule(x: Tensor, *, seed: int) -> tuple[Rule, Tensor]:
+    """A rule for x (n, features), and the chance (n,) of y = 1 by it, as often above one half as below."""
+    groups = draw_groups(x.shape[1], seed=seed)
+    weights = draw_weights(len(groups), seed=seed)
+    logit = torch.stack([x[:, group].prod(1) for group in groups], 1) @ weights
+    scale = SHARPNESS / logit.std()
+    logit = logit * scale
+    intercept = -logit.median()
+    return Rule(groups, weights * scale, float(intercept)), (logit + intercept).sigmoid()
 
 
 def correlated(n: int, features: int, *, seed: int) -> Tensor:
@@ -66,9 +87,13 @@ def draw_groups(features: int, *, seed: int) -> list[list[int]]:
     """Which features enter the logit together: singles, pairs and one triple over seven tenths of the features."""
     order = torch.randperm(features, generator=generator(seed, "groups")).tolist()
     count = max(4, round(0.7 * features))
-    alone, joint = order[: (count + 1) // 2], order[(count + 1) // 2 : count]
+    half = (count + 1) // 2
+    alone = order[:half]
+    joint = order[half:count]
+    singles = [[k] for k in alone]
     pairs = [sorted(pair) for pair in zip(alone, joint[:-1], strict=False)]
-    return [[k] for k in alone] + pairs + [sorted((alone[len(joint) - 1], *joint[-2:]))]
+    triple = sorted((alone[len(joint) - 1], *joint[-2:]))
+    return [*singles, *pairs, triple]
 
 
 def draw_weights(count: int, *, seed: int) -> Tensor:

@@ -1,6 +1,7 @@
 """Documents of the user, as tokens and as numbers: what was cut, replaced or left out is counted."""
 
 import codecs
+import csv
 import gzip
 import io
 import re
@@ -10,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 from zipfile import BadZipFile, is_zipfile
 
 import numpy as np
@@ -23,10 +24,12 @@ from forsooth.datasets.grammar import reviews
 from forsooth.records import UsageError
 from forsooth.seeds import generator
 
-PADDING, UNKNOWN = 0, 1
+PADDING = 0
+UNKNOWN = 1
 RESERVED = ("", "\ufffd")  # what the two are called in a vocabulary; a sign that cannot be decoded is unknown
 TOKEN = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*|[^\w\s]|_")
 SEPARATORS = {".tsv": "\t", ".csv": ","}
+QUOTING: dict[str, Literal[0, 3]] = {".tsv": csv.QUOTE_NONE, ".csv": csv.QUOTE_MINIMAL}
 MISSING_VECTOR = 0.05  # words without a vector get one from U(-0.05, 0.05), as the released code of Zhou et al. does
 
 
@@ -48,7 +51,9 @@ def documents(path: str | Path) -> Documents:
     path = Path(path)
     content, broken = read(path)
     suffix = Path(path.name.removesuffix(".gz")).suffix.lower()
-    lines = column(content, path, suffix) if suffix in SEPARATORS else content.removesuffix("\n").split("\n")
+    lines = content.removesuffix("\n").split("\n")
+    if suffix in SEPARATORS:
+        lines = column(content, path, suffix)
     texts = tuple(line.strip() for line in lines)
     kept = tuple(text for text in texts if text)
     if not kept:
@@ -63,12 +68,13 @@ def generated(n: int, *, seed: int) -> Documents:
 
 
 def read(path: Path) -> tuple[str, int]:
-    """The text of a file, lines ended by \\n alone, and how many times it had to be mended."""
+    """The text of a file, lines ended by \\n alone, and how many signs of it could not be decoded."""
     if not path.is_file():
         raise UsageError(f"`data` must be a file of documents, but there is no file at {path}")
     try:
         data = path.read_bytes()
-        data = gzip.decompress(data) if path.name.endswith(".gz") else data
+        if path.name.endswith(".gz"):
+            data = gzip.decompress(data)
     except (OSError, EOFError, zlib.error) as error:
         raise UsageError(f"`data` must be a readable file, but {path} cannot be read: {error}") from error
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
@@ -76,31 +82,35 @@ def read(path: Path) -> tuple[str, int]:
     if b"\0" in data:
         raise UsageError(f"`data` must be text, but {path} holds zero bytes, which no text has")
     text = data.decode("utf-8-sig", errors="replace")
-    mended = text.count("\ufffd") - data.count("\ufffd".encode())  # some files hold the sign itself
-    return text.replace("\r\n", "\n"), mended
+    replaced = text.count("\ufffd") - data.count("\ufffd".encode())  # some files hold the sign itself
+    return text.replace("\r\n", "\n"), replaced
 
 
 def column(content: str, path: Path, suffix: str) -> list[str]:
     """The column `text` of a table."""
-    quoting = 3 if suffix == ".tsv" else 0
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", pd.errors.ParserWarning)  # rows longer than the header
-            frame = pd.read_csv(
-                io.StringIO(content),
-                sep=SEPARATORS[suffix],
-                quoting=quoting,
-                dtype=str,
-                keep_default_na=False,
-                index_col=False,
-                skip_blank_lines=False,
-            )
+            frame = parsed(content, suffix)
     except (ValueError, pd.errors.ParserWarning) as error:  # all of pandas' parser errors are of this kind
         raise UsageError(f"`data` must be a table, but {path} cannot be read as one: {error}") from error
     names = {str(name).strip().lower(): name for name in frame.columns}
     if "text" not in names:
         raise UsageError(f"`data` must have a column `text`, got {', '.join(map(str, frame.columns))} in {path}")
     return [str(text) for text in frame[names["text"]].fillna("")]
+
+
+def parsed(content: str, suffix: str) -> pd.DataFrame:
+    """The text of a .csv or .tsv as a frame of text, blank lines and all."""
+    return pd.read_csv(
+        io.StringIO(content),
+        sep=SEPARATORS[suffix],
+        quoting=QUOTING[suffix],
+        dtype=str,
+        keep_default_na=False,
+        index_col=False,
+        skip_blank_lines=False,
+    )
 
 
 def tokenise(text: str) -> list[str]:
@@ -125,26 +135,36 @@ def vocabulary(tokens: Iterable[Sequence[str]], *, cap: int, first: Sequence[str
 
 
 def encode(tokens: Sequence[Sequence[str]], words: Sequence[str], *, length: int) -> tuple[Tensor, dict[str, Any]]:
-    """Token ids (n, at most length) int64, padded behind with 0, and what was cut and not known.
+    """Token ids (n, at most length) int64, padded behind with 0, and what was cut and unknown.
 
     Documents are cut after `length` tokens. The width is that of the longest that is left, at least 1.
     """
     if length < 1:
         raise UsageError(f"`length` must be at least 1, got {length}")
     index = {word: k for k, word in enumerate(words)}
-    cut = [document[:length] for document in tokens]
-    ids = torch.zeros(len(cut), max((len(row) for row in cut), default=1) or 1, dtype=torch.int64)
-    for row, document in enumerate(cut):
-        ids[row, : len(document)] = torch.tensor([index.get(token, UNKNOWN) for token in document], dtype=torch.int64)
+    lengths = [len(document) for document in tokens]
+    longest = max(lengths, default=1)
+    ids = torch.full((len(tokens), max(1, min(length, longest))), PADDING)
+    for row, document in zip(ids, tokens, strict=True):
+        row[: len(document)] = numbered(document[:length], index)
+    return ids, encoding_facts(ids, lengths, length=length)
+
+
+def numbered(tokens: Sequence[str], index: Mapping[str, int]) -> Tensor:
+    """(tokens,) int64: the id of each, that of the unknown where the index lacks it."""
+    return torch.tensor([index.get(token, UNKNOWN) for token in tokens], dtype=torch.int64)
+
+
+def encoding_facts(ids: Tensor, lengths: Sequence[int], *, length: int) -> dict[str, int]:
+    """What ids (n, width) of documents of these lengths (n,), cut after `length`, have lost."""
     total = int((ids != PADDING).sum())
-    facts = {
+    return {
         "length": length,
-        "truncated": sum(len(document) > length for document in tokens),
-        "tokens_cut": sum(len(document) for document in tokens) - total,
+        "truncated": sum(count > length for count in lengths),
+        "tokens_cut": sum(lengths) - total,
         "tokens": total,
         "unknown_tokens": int((ids == UNKNOWN).sum()),
     }
-    return ids, facts
 
 
 def decode(ids: Tensor, words: Sequence[str]) -> list[str]:
@@ -157,30 +177,37 @@ def word_vectors(path: str | Path, words: Sequence[str], *, seed: int) -> tuple[
 
     Words that the file lacks, the unknown among them, get vectors from U(-0.05, 0.05); padding gets zeros.
     """
-    known, vectors = read_vectors(path)
-    rows = {str(word): k for k, word in enumerate(known)}
-    found = [(k, rows[word]) for k, word in enumerate(words) if word in rows and k > UNKNOWN]
-    if not found:
-        raise UsageError(f"`vectors` must have words of the documents, but none of the {len(rows)} in {path} is there")
+    file_words, vectors = read_vectors(path)
+    row_of = {str(word): k for k, word in enumerate(file_words)}
+    shared = [k for k, word in enumerate(words) if word in row_of and k > UNKNOWN]
+    if not shared:
+        raise UsageError(
+            f"`vectors` must have words of the documents, but none of the {len(row_of)} in {path} is there"
+        )
     draws = torch.rand(len(words), vectors.shape[1], generator=generator(seed, "vectors"))
     table = (2 * draws - 1) * MISSING_VECTOR
     table[PADDING] = 0
-    here, there = zip(*found, strict=True)
-    table[list(here)] = torch.from_numpy(vectors[list(there)].astype(np.float32))
-    return table, len(found)
+    rows = [row_of[words[k]] for k in shared]
+    table[shared] = torch.from_numpy(vectors[rows].astype(np.float32))
+    return table, len(shared)
 
 
 def read_vectors(path: str | Path) -> tuple[NDArray[np.str_], NDArray[np.floating[Any]]]:
     """Words (n,) and their vectors (n, dims), all finite, of an .npz."""
+    words, vectors = load_vectors(path)
+    if vectors.ndim != 2 or words.shape != vectors.shape[:1]:
+        raise UsageError(f"`vectors` must be (words, dims) for {words.shape} words, got {vectors.shape} in {path}")
+    if not np.isfinite(vectors.astype(np.float32)).all():
+        raise UsageError(f"`vectors` must be finite numbers, but {path} holds nan or infinity")
+    return words, vectors
+
+
+def load_vectors(path: str | Path) -> tuple[NDArray[np.str_], NDArray[np.floating[Any]]]:
+    """The arrays `words` and `vectors` of an .npz, as they are."""
     if not is_zipfile(path):  # numpy would speak of pickles
         raise UsageError(f"`vectors` must be an .npz with `words` and `vectors`, and {path} is none")
     try:
         with np.load(path, allow_pickle=False) as file:
-            known, vectors = file["words"], file["vectors"]
+            return file["words"], file["vectors"]
     except (OSError, ValueError, KeyError, BadZipFile) as error:
         raise UsageError(f"`vectors` must be an .npz with `words` and `vectors`, got {path}: {error}") from error
-    if vectors.ndim != 2 or known.shape != vectors.shape[:1]:
-        raise UsageError(f"`vectors` must be (words, dims) for {known.shape} words, got {vectors.shape} in {path}")
-    if not np.isfinite(vectors.astype(np.float32)).all():
-        raise UsageError(f"`vectors` must be finite numbers, but {path} holds nan or infinity")
-    return known, vectors

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -15,8 +16,9 @@ import torch
 from PIL import Image
 from torch import Tensor
 
+from forsooth.datasets.folders import failure
 from forsooth.datasets.labelled import check_room, rgb
-from forsooth.datasets.splitting import HELD, LEAST, share_out
+from forsooth.datasets.splitting import HELD, LEAST, class_counts, share_out
 from forsooth.records import Dataset, UsageError
 from forsooth.seeds import generator
 
@@ -28,6 +30,10 @@ MEAN = (0.485, 0.456, 0.406)  # of ImageNet
 STD = (0.229, 0.224, 0.225)
 ZIP = "voc2012_seg_224px.zip"
 LEAST_SIDE = 16  # pixels of the photograph as it lies there; what is smaller is a smear
+DIFFICULT = "difficult"  # reasons to leave an object out
+OTHER_CLASS = "unknown class"
+NARROW = f"narrower than {LEAST_SIDE} px"
+REASONS = (DIFFICULT, OTHER_CLASS, NARROW)
 
 
 @dataclass(frozen=True)
@@ -76,14 +82,11 @@ def crops(
         check_room(len(chosen), side)
         pixels, kept, unreadable = cut(chosen, read, side=side)
     y = torch.tensor([box.label for box in kept], dtype=torch.int64)
-    splits = {
-        name: torch.tensor([k for k, box in enumerate(kept) if box.split == name], dtype=torch.int64)
-        for name in ("train", "val", "test")
-    }
+    splits = {name: rows_of(kept, name) for name in ("train", "val", "test")}
     check(y, splits, path)
     facts = {
         "classes": list(NAMES),
-        "counts": {name: int((y == k).sum()) for k, name in enumerate(NAMES)},
+        "counts": class_counts(y, NAMES),
         "mean": list(MEAN),
         "std": list(STD),
         "side": side,
@@ -95,17 +98,21 @@ def crops(
     return Dataset("voc2012-crops", normalised(pixels, dtype), y, None, splits, facts)
 
 
+def rows_of(boxes: list[Box], split: str) -> Tensor:
+    """(k,) the places of the boxes of a split."""
+    return torch.tensor([k for k, box in enumerate(boxes) if box.split == split], dtype=torch.int64)
+
+
 @contextmanager
 def annotated(path: Path) -> Iterator[tuple[list[Seen], Callable[[str], bytes], str]]:
-    """All objects, a reader of photographs by name, and which layout was found."""
-    reduced = path / ZIP if (path / ZIP).is_file() else path
-    tree = next((d for d in (path, *sorted(path.glob("*")), *sorted(path.glob("*/*"))) if is_tree(d)), None)
+    """All objects, a reader of photographs by name, and which layout it is."""
+    reduced = path
+    if (path / ZIP).is_file():
+        reduced = path / ZIP
+    tree = find_tree(path)
     if reduced.is_file() and zipfile.is_zipfile(reduced):
         with zipfile.ZipFile(reduced) as archive:
-            missing = {"images.csv", "boxes.csv"} - set(archive.namelist())
-            if missing:
-                raise UsageError(f"`path` must hold images.csv and boxes.csv, got no {min(missing)} in {reduced}")
-            seen = reduced_objects(archive.read("images.csv"), archive.read("boxes.csv"))
+            seen = archive_objects(archive, reduced)
             yield seen, lambda photo: archive.read(f"images/{photo}.jpg"), "reduced zip"
     elif tree:
         photos = tree / "JPEGImages"
@@ -122,13 +129,29 @@ def is_tree(folder: Path) -> bool:
     return all((folder / part).is_dir() for part in ("JPEGImages", "Annotations", "ImageSets/Main"))
 
 
+def find_tree(path: Path) -> Path | None:
+    """The folder VOC2012: this one, or one at most two below it."""
+    folders = (path, *sorted(path.glob("*")), *sorted(path.glob("*/*")))
+    return next(filter(is_tree, folders), None)
+
+
+def archive_objects(archive: zipfile.ZipFile, path: Path) -> list[Seen]:
+    """Objects by the tables in the reduced zip at `path`."""
+    missing = {"images.csv", "boxes.csv"} - set(archive.namelist())
+    if missing:
+        raise UsageError(f"`path` must hold images.csv and boxes.csv, got no {min(missing)} in {path}")
+    return reduced_objects(archive.read("images.csv"), archive.read("boxes.csv"))
+
+
 def reduced_objects(images: bytes, boxes: bytes) -> list[Seen]:
     """Objects by the tables of the reduced zip, whose corners are those of VOC (from 1), scaled with the photograph."""
     split = pd.read_csv(io.BytesIO(images)).set_index("image")["split"].to_dict()
-    return [
-        Seen(row.image, row.name, (row.xmin, row.ymin, row.xmax, row.ymax), bool(row.difficult), split[row.image])
-        for row in pd.read_csv(io.BytesIO(boxes)).rename(columns={"class": "name"}).itertuples()
-    ]
+    objects = pd.read_csv(io.BytesIO(boxes)).rename(columns={"class": "name"})
+    seen: list[Seen] = []
+    for row in objects.itertuples():
+        corners = (row.xmin, row.ymin, row.xmax, row.ymax)
+        seen.append(Seen(row.image, row.name, corners, bool(row.difficult), split[row.image]))
+    return seen
 
 
 def tree_objects(tree: Path) -> list[Seen]:
@@ -149,30 +172,53 @@ def tree_objects(tree: Path) -> list[Seen]:
 
 def an_object(node: ElementTree.Element, photo: str, split: str) -> Seen:
     """One <object> of an annotation. VOC counts pixels from 1 and takes both corners in."""
-    left, top, right, bottom = (float(node.findtext(f"bndbox/{side}", "")) for side in ("xmin", "ymin", "xmax", "ymax"))
-    name, difficult = node.findtext("name", ""), node.findtext("difficult", "0").strip() == "1"
-    return Seen(photo, name.strip(), (left - 1, top - 1, right, bottom), difficult, split)
+    sides = ("xmin", "ymin", "xmax", "ymax")
+    left, top, right, bottom = (float(node.findtext(f"bndbox/{side}", "")) for side in sides)
+    name = node.findtext("name", "").strip()
+    difficult = node.findtext("difficult", "0").strip() == "1"
+    return Seen(photo, name, (left - 1, top - 1, right, bottom), difficult, split)
 
 
 def usable(seen: list[Seen], *, seed: int) -> tuple[list[Box], dict[str, int]]:
     """The objects that can be used, in the order of the annotations, and the number of the others by reason."""
+    held = held_photos(seen, seed=seed)
+    boxes: list[Box] = []
+    left_out = Counter(dict.fromkeys(REASONS, 0))
+    for one in seen:
+        reason = unusable(one)
+        if reason is None:
+            boxes.append(Box(one.photo, NAMES.index(one.name), one.corners, split_of(one, held)))
+        else:
+            left_out[reason] += 1
+    return boxes, dict(left_out)
+
+
+def split_of(one: Seen, held: set[str]) -> str:
+    """The split of an object, where the photographs `held` are those of val."""
+    if one.split == "val":
+        return "test"
+    if one.photo in held:
+        return "val"
+    return "train"
+
+
+def held_photos(seen: list[Seen], *, seed: int) -> set[str]:
+    """A tenth of VOC's training photographs, drawn by seed."""
     train = sorted({one.photo for one in seen if one.split == "train"})
     order = torch.randperm(len(train), generator=generator(seed, "split", "val")).tolist()
-    held = {train[k] for k in order[: round(HELD * len(train))]}
-    boxes: list[Box] = []
-    left_out = Counter({"difficult": 0, "unknown class": 0, f"narrower than {LEAST_SIDE} px": 0})
-    for one in seen:
-        left, top, right, bottom = one.corners
-        if one.difficult:
-            left_out["difficult"] += 1
-        elif one.name not in NAMES:
-            left_out["unknown class"] += 1
-        elif min(right - left, bottom - top) < LEAST_SIDE:
-            left_out[f"narrower than {LEAST_SIDE} px"] += 1
-        else:
-            split = "test" if one.split == "val" else "val" if one.photo in held else "train"
-            boxes.append(Box(one.photo, NAMES.index(one.name), one.corners, split))
-    return boxes, dict(left_out)
+    return {train[k] for k in order[: round(HELD * len(train))]}
+
+
+def unusable(one: Seen) -> str | None:
+    """The reason, one of REASONS, for which an object is left out; None if it can be used."""
+    left, top, right, bottom = one.corners
+    if one.difficult:
+        return DIFFICULT
+    if one.name not in NAMES:
+        return OTHER_CLASS
+    if min(right - left, bottom - top) < LEAST_SIDE:
+        return NARROW
+    return None
 
 
 def at_most(boxes: list[Box], limit: int | None, path: str | Path, *, seed: int) -> list[Box]:
@@ -191,22 +237,28 @@ def cut(boxes: list[Box], read: Callable[[str], bytes], *, side: int) -> tuple[n
     pixels = np.empty((len(boxes), 3, side, side), dtype=np.uint8)
     kept: list[Box] = []
     unreadable: dict[str, str] = {}
-    open_name, photo = "", Image.new("RGB", (1, 1))
+
+    @lru_cache(maxsize=1)  # objects of one photograph follow one another
+    def opened(photo: str) -> Image.Image:
+        return rgb(Image.open(io.BytesIO(read(photo))))
+
     for box in boxes:
         try:
-            if box.photo != open_name:  # objects of one photograph follow one another
-                photo = rgb(Image.open(io.BytesIO(read(box.photo))))
-                open_name = box.photo
-            left, top, right, bottom = map(round, box.corners)
-            inside = (max(left, 0), max(top, 0), min(right, photo.width), min(bottom, photo.height))
-            # cropped first: resize with a box would let pixels from outside of it bleed in
-            square = photo.crop(inside).resize((side, side), Image.Resampling.BICUBIC)
-            pixels[len(kept)] = np.asarray(square).transpose(2, 0, 1)
+            pixels[len(kept)] = square(opened(box.photo), box.corners, side=side)
         except Exception as error:  # a damaged image can raise anything in its decoder; it is named, never dropped
-            unreadable[box.photo] = f"{box.photo}: {str(error) or type(error).__name__}"
+            unreadable[box.photo] = failure(box.photo, error)
             continue
         kept.append(box)
     return pixels[: len(kept)], kept, list(unreadable.values())
+
+
+def square(photo: Image.Image, corners: tuple[float, float, float, float], *, side: int) -> np.ndarray:
+    """(3, side, side) uint8: what is inside the corners, stretched."""
+    left, top, right, bottom = map(round, corners)
+    inside = (max(left, 0), max(top, 0), min(right, photo.width), min(bottom, photo.height))
+    # cropped first: resize with a box would let pixels from outside of it bleed in
+    crop = photo.crop(inside).resize((side, side), Image.Resampling.BICUBIC)
+    return np.asarray(crop).transpose(2, 0, 1)
 
 
 def check(y: Tensor, splits: dict[str, Tensor], path: str | Path) -> None:
@@ -222,6 +274,6 @@ def normalised(pixels: np.ndarray, dtype: torch.dtype) -> Tensor:
     """(n, 3, h, w) uint8 to the same of `dtype`, in slices, so that no second float copy exists."""
     x = torch.empty(pixels.shape, dtype=dtype)
     mean, std = (torch.tensor(values)[:, None, None] for values in (MEAN, STD))
-    for part, given in zip(x.split(256), torch.from_numpy(pixels).split(256), strict=True):
-        part.copy_(given.float().div_(255).sub_(mean).div_(std))
+    for part, raw in zip(x.split(256), torch.from_numpy(pixels).split(256), strict=True):
+        part.copy_(raw.float().div_(255).sub_(mean).div_(std))
     return x

@@ -1,4 +1,4 @@
-"""Draws of every input's own, so that inputs share neither luck nor fate."""
+"""Draws of every input's own, so that no two inputs share a random number."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace

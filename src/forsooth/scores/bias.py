@@ -98,7 +98,7 @@ def all_biases(
     ties: str = "share",
 ) -> dict[tuple[str, float], Bias]:
     """`m_bias` for each (end, fraction) of `pairs`: the ten of the paper by default, from one sort and one norm."""
-    known("norm", norm, NORMS)
+    one_of("norm", norm, NORMS)
     same_shape(attribution, shapley.values, "the Shapley values")
     groups = group_means(attribution, shapley, squared_norms(shapley, norm), pairs=pairs, ties=ties)
     return {pair: bias_of(group, shapley) for pair, group in zip(pairs, groups, strict=True)}
@@ -170,8 +170,8 @@ def ascending(attribution: Tensor) -> Tensor:
 
 def seats(attribution: Tensor, ordered: Tensor, *, fraction: float, end: str, ties: str) -> Tensor:
     """`chosen`, given the rows of the attribution (n, players) in rising order, both (n, players)."""
-    known("end", end, ENDS)
-    known("ties", ties, TIES)
+    one_of("end", end, ENDS)
+    one_of("ties", ties, TIES)
     a = attribution.detach().to(torch.float64)
     size = group_size(a.shape[1], fraction)
     if size == 0:
@@ -250,7 +250,7 @@ def deep_shap_distance(
     with our metric", so by default S stays with the map under judgement, as in equation 3, and only the anchor changes.
     The sentence may also mean that DeepSHAP chooses S: that is "reference".
     """
-    known("ranked_by", ranked_by, ("attribution", "reference"))
+    one_of("ranked_by", ranked_by, ("attribution", "reference"))
     same_shape(attribution, reference, "the reference")
     ranking = {"attribution": attribution, "reference": reference}[ranked_by]
     s = chosen(ranking, fraction=fraction, end=end)
@@ -271,7 +271,7 @@ def same_shape(attribution: Tensor, other: Tensor, what: str) -> None:
         raise UsageError(f"`attribution` must have the shape of {what} {tuple(other.shape)}, got {came}")
 
 
-def known(argument: str, word: str, words: tuple[str, ...]) -> None:
+def one_of(argument: str, word: str, words: tuple[str, ...]) -> None:
     """Refuse a word that is not on the list."""
     if word not in words:
         raise UsageError(f"`{argument}` must be one of {', '.join(words)}, got {word!r}")

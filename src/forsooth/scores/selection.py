@@ -98,14 +98,14 @@ def precision_selected(selection: Tensor, truth: Tensor, tokens: Tensor) -> Tens
 
     Shapes as in `counts`. nan, too, where the truth is empty: no selection could be right.
     """
-    found = counts(selection, truth, tokens)
-    return (found.hits / found.selected).masked_fill(found.relevant == 0, torch.nan)
+    count = counts(selection, truth, tokens)
+    return (count.hits / count.selected).masked_fill(count.relevant == 0, torch.nan)
 
 
 def recall_selected(selection: Tensor, truth: Tensor, tokens: Tensor) -> Tensor:
     """Re(F) = |F & F_C| / |F_C| of the selected words F of each document, (n,) float64; nan for an empty truth."""
-    found = counts(selection, truth, tokens)
-    return found.hits / found.relevant
+    count = counts(selection, truth, tokens)
+    return count.hits / count.relevant
 
 
 def optimal_dataset(rate: float, relevant: Tensor, words: Tensor) -> Optimum:

@@ -1,8 +1,14 @@
-"""Where chance is reckoned: intervals of scores, and claims of which many are made at once.
+"""Where chance is reckoned: intervals, bootstraps, correlations, tests, and boards. Suites, doors and report call it.
+
+    intervals     means, shares and ratios of variances, over samples or over samples and trainings
+    bootstrap     draws as counts, of samples and trainings
+    correlations  Pearson's and Spearman's, with intervals
+    claims        tests of single claims, and families that are judged together
+    boards        scores, ranks and tie groups; made of panels, samples, trainings, spread and differences, as follows
 
 **The score** of a method is the mean over panels of the median θ over samples and trainings. Beside it we write what
 samples and trainings that were not drawn could have made of it. Three things vary in a panel of S samples and T
-trainings: samples (an easy image is easy for every network), trainings (a lucky network is lucky on every image) and
+trainings: samples (an easy image is easy for every network), trainings (a good network is good on every image) and
 what is left. As for a mean in a crossed table, the variance of the median is
 
     V = (A - E)₊ + B
@@ -20,10 +26,10 @@ the others; where all have one, B is unknown, the interval is over samples alone
 
 **Degrees of freedom.** Student's t, with Satterthwaite's (1946) degrees of freedom for sums of variances: those of A
 from the kurtosis of u (a sign has a known variance, and many degrees), those of B from T - 1 in each panel (Welch
-1947). With few trainings B is often small by luck, and then Satterthwaite's are too many: we reckon them with an
-upper confidence bound of B in its place, 70 % for intervals and 99 % for claims. `benchmarks/chance.py` shows what
-that does: 95 % intervals cover in 93 to 97 %, with two to ten trainings and five to 200 samples; in 91 to 93 % at the
-worst corner, ten trainings that saw five samples.
+1947). Fewer than ten samples do not show their kurtosis: there A has n - 2 degrees at most, unless u are signs and no
+more. With few trainings B is often small by chance, and then Satterthwaite's are too many: we reckon them with an upper
+confidence bound of B in its place, 70 % for intervals and 99 % for claims. `benchmarks/chance.py` shows what that does:
+95 % intervals cover in 93 to 97 %, with two to ten trainings and five to 200 samples; in COVERED
 
 **Many claims.** Every pair on a board is compared, and every method with every null in every panel. Their p-values
 are corrected by Holm (1979), so that a board of equal methods names any difference at all in at most 5 % of cases,

@@ -47,9 +47,9 @@ def standings(panels: Sequence[Panel], *, sign: int, rival: Bools) -> Standings:
     rival  (methods,) whether it is ranked: all but the oracle
     """
     value = values_of(panels)
-    part = np.isfinite(value)
-    complete = np.asarray(part.all(axis=0))
-    score = np.where(part, value, 0).sum(axis=0) / part.sum(axis=0)
+    taken = np.isfinite(value).sum(axis=0)
+    complete = taken == len(panels)
+    score = _scores(value)
     differ = differing(board_pvalues(panels, rival=rival))
     return Standings(
         score=score,
@@ -57,9 +57,16 @@ def standings(panels: Sequence[Panel], *, sign: int, rival: Bools) -> Standings:
         over=interval_sources(panels),
         ranks=board_ranks(value, differ, sign=sign, rival=rival),
         groups=tie_groups(sign * score, differ, ranked=complete & rival),
-        panels=part.sum(axis=0),
+        panels=taken,
         order=np.lexsort([-sign * score, rival, ~complete]),
     )
+
+
+def _scores(value: Floats) -> Floats:
+    """Mean (methods,) over the panels that a method took part in, of value (panels, methods); nan of none."""
+    part = np.isfinite(value)
+    taken = part.sum(axis=0)
+    return np.where(taken > 0, np.where(part, value, 0).sum(axis=0) / np.maximum(1, taken), np.nan)
 
 
 def values_of(panels: Sequence[Panel]) -> Floats:
@@ -82,23 +89,33 @@ def board_pvalues(panels: Sequence[Panel], *, rival: Bools) -> Floats:
     A pair is compared in the panels in which both took part.
     """
     part = np.isfinite(values_of(panels))
-    found = np.full((part.shape[1], part.shape[1]), np.nan)
-    for pattern, own in _patterns(part):
-        pool = np.flatnonzero(part[pattern].all(axis=0) & rival)  # all that have these panels, and perhaps more
-        mine = np.isin(pool, own)
-        if len(pool) < 2 or not mine.any():
+    table = np.full((len(rival), len(rival)), np.nan)
+    for pattern, pool, mine in _pools(part, rival):
+        if len(pool) < 2:
             continue
         here = pairs([panel.take(pool) for panel in _those(panels, pattern)])
-        rows, columns = np.nonzero(mine[:, None] & ~np.eye(len(pool), dtype=bool))
-        found[pool[rows], pool[columns]] = here[rows, columns]
-        found[pool[columns], pool[rows]] = here[rows, columns]
-    return found
+        rows, columns = np.nonzero(mine[:, None] & _others(len(pool)))
+        table[pool[rows], pool[columns]] = here[rows, columns]
+        table[pool[columns], pool[rows]] = here[rows, columns]
+    return table
+
+
+def _others(methods: int) -> Bools:
+    """(methods, methods): all pairs but those of a method with itself."""
+    return ~np.eye(methods, dtype=bool)
 
 
 def _patterns(part: Bools) -> Iterator[tuple[Bools, NDArray[np.int64]]]:
     """Each set of panels (panels,) that some methods took part in, and the places of those methods; part as values."""
-    for pattern in np.unique(part, axis=1).T:
+    for pattern in np.unique(part[:, part.any(axis=0)], axis=1).T:
         yield pattern, np.flatnonzero((part == pattern[:, None]).all(axis=0))
+
+
+def _pools(part: Bools, rival: Bools) -> Iterator[tuple[Bools, NDArray[np.int64], Bools]]:
+    """Each set of panels (panels,) of some rivals, all rivals that have them too, and which of these have no more."""
+    for pattern, own in _patterns(part & rival):
+        pool = np.flatnonzero(part[pattern].all(axis=0) & rival)
+        yield pattern, pool, np.isin(pool, own)
 
 
 def _those(panels: Sequence[Panel], pattern: Bools) -> list[Panel]:
@@ -120,14 +137,11 @@ def board_ranks(value: Floats, differ: Bools, *, sign: int, rival: Bools) -> Flo
     value   (panels, methods), nan where a method took no part
     differ  (methods, methods) pairs that differ
     """
-    part = np.isfinite(value)
-    found = np.full((3, value.shape[1]), np.nan)
-    for pattern in np.unique(part[:, rival], axis=1).T:
-        pool = np.flatnonzero(rival & part[pattern].all(axis=0))
-        own = (part[:, pool] == pattern[:, None]).all(axis=0)  # (pool,)
+    places = np.full((3, value.shape[1]), np.nan)
+    for pattern, pool, mine in _pools(np.isfinite(value), rival):
         good = sign * value[pattern][:, pool].mean(axis=0)
-        found[:, pool[own]] = ranks(good, differ[np.ix_(pool, pool)])[:, own]
-    return found
+        places[:, pool[mine]] = ranks(good, differ[np.ix_(pool, pool)])[:, mine]
+    return places
 
 
 def tie_groups(good: Floats, differ: Bools, *, ranked: Bools) -> list[str]:
@@ -159,8 +173,8 @@ def panels_of(
         seeds, seed = np.unique(own["model_seed"].to_numpy(), return_inverse=True)
         scores = np.full((len(methods), len(samples), len(seeds)), np.nan)
         scores[places.get_indexer(own["method"]), sample, seed] = own["value"].to_numpy()
-        shared = {"dataset": int(datasets[panel]), "network": int(networks[panel])}
-        yield panel_of(scores, samples=samples, seeds=seeds, **shared)
+        dataset = int(datasets[panel])
+        yield panel_of(scores, samples=samples, seeds=seeds, dataset=dataset, network=int(networks[panel]))
 
 
 def shared_by(panels: pd.DataFrame, *, whatever: Sequence[str]) -> NDArray[np.int64]:
@@ -203,12 +217,14 @@ def compared_means(
     methods, samples = values.shape
     if samples == 0:
         return np.full(methods, np.nan), np.zeros((methods, methods), dtype=bool)
+    if parts is None:
+        parts = np.zeros((methods, 0))
     if rivals is None:
         rivals = np.ones(methods, dtype=bool)
-    spread = spread_of_means(scale * values, None if parts is None else scale * parts)
-    known = rivals[:, None] & rivals & ~np.eye(methods, dtype=bool)
-    found = np.where(known, pvalues(scale * values.mean(1), spread), np.nan)
-    return half_widths(spread)[:-1, -1] / scale, differing(found, level=LEVEL)
+    spread = spread_of_means(scale * values, scale * parts)
+    compared = rivals[:, None] & rivals & _others(methods)
+    pvalue = np.where(compared, pvalues(scale * values.mean(1), spread), np.nan)
+    return half_widths(spread)[:-1, -1] / scale, differing(pvalue, level=LEVEL)
 
 
 def better_means(values: Floats) -> tuple[Floats, Floats, Floats]:

@@ -59,18 +59,22 @@ def resampled_means(values: Floats, draws: Draws) -> Floats:
 
     values  (trainings, samples, columns)
     """
-    known = np.isfinite(values)
-    filled = np.where(known, values, 0.0)
     means = np.full((len(draws.samples), values.shape[2]), np.nan)
     kinds, kind = np.unique(draws.trainings, axis=0, return_inverse=True)
-    for number, counts in enumerate(kinds):  # draws of the same trainings at once: one product of matrices
+    for number, trainings in enumerate(kinds):  # draws of the same trainings at once: one product of matrices
         own = kind.ravel() == number
-        seen = np.einsum("t,tic->ic", counts, known)
-        each = np.einsum("t,tic->ic", counts, filled) / np.maximum(seen, 1)  # (samples, columns)
-        weight = draws.samples[own] @ (seen > 0).astype(float)
-        total = draws.samples[own] @ each
-        means[own] = np.divide(total, weight, out=np.full_like(total, np.nan), where=weight > 0)
+        means[own] = _means(values, draws.samples[own], trainings)
     return means
+
+
+def _means(values: Floats, samples: Floats, trainings: Floats) -> Floats:
+    """The same for draws of samples (draws, samples) and one draw of trainings (trainings,)."""
+    known = np.isfinite(values)
+    seen = np.einsum("t,tic->ic", trainings, known)
+    each = np.einsum("t,tic->ic", trainings, np.where(known, values, 0.0)) / np.maximum(seen, 1)  # (samples, columns)
+    weight = samples @ (seen > 0).astype(float)
+    total = samples @ each
+    return np.divide(total, weight, out=np.full_like(total, np.nan), where=weight > 0)
 
 
 def concept_means(values: Floats, sets: Floats, draws: Draws) -> Floats:
@@ -95,19 +99,16 @@ def accuracy_drops(samples: int, accuracy: Floats, n: int) -> tuple[Draws, Float
     """
     rng = np.random.default_rng(0)
     trainings = len(accuracy)
-    by_sample = np.empty((DRAWS, samples))
-    by_training = np.empty((DRAWS, trainings))
-    drops = np.empty((DRAWS, accuracy.shape[2]))
+    picked = np.empty((DRAWS, samples), dtype=np.int64)
+    again = np.zeros((DRAWS, trainings), dtype=np.int64)
+    both = np.empty((DRAWS, *accuracy.shape[1:]))
     for line in range(DRAWS):
-        by_sample[line] = np.bincount(rng.integers(0, samples, samples), minlength=samples)
+        picked[line] = rng.integers(0, samples, samples)
         correct = rng.binomial(n, accuracy) / n
-        again = np.zeros(1, dtype=int)
         if trainings > 1:
-            again = rng.integers(0, trainings, trainings)
-        by_training[line] = np.bincount(again, minlength=trainings)
-        with_feature, without = correct[again].mean(0)
-        drops[line] = with_feature - without
-    return Draws(by_sample, by_training), drops
+            again[line] = rng.integers(0, trainings, trainings)
+        both[line] = correct[again[line]].mean(0)
+    return Draws(_counts(picked, samples), _counts(again, trainings)), both[:, 0] - both[:, 1]
 
 
 def value_array(
@@ -121,15 +122,13 @@ def value_array(
     """The rows as (trainings, samples, columns), and the name of each column: what the named ones of the rows say."""
     wide = rows.pivot_table(index=["model_seed", "sample"], columns=list(columns), values=value)
     if trainings is None:
-        trainings = sorted(wide.index.get_level_values(0).unique())
+        trainings = sorted(wide.index.get_level_values("model_seed").unique())
     if samples is None:
-        samples = list(wide.index.get_level_values(1).unique())
+        samples = wide.index.get_level_values("sample").unique()
     every = pd.MultiIndex.from_product([trainings, samples])
-    shape = (len(trainings), len(samples), wide.shape[1])
-    names = list(wide.columns)
-    if wide.columns.nlevels == 1:
-        names = [(name,) for name in names]
-    return wide.reindex(every).to_numpy(float).reshape(shape), names
+    values = wide.reindex(every).to_numpy(float)
+    names = wide.columns.to_frame(index=False).itertuples(index=False, name=None)
+    return values.reshape(len(trainings), len(samples), -1), list(names)
 
 
 def per_sample(rows: pd.DataFrame, value: str = "value") -> pd.Series:
@@ -161,15 +160,15 @@ def bootstrapped_ratio(above: ArrayLike, below: ArrayLike) -> Interval:
 
     Draws with nothing below are left out.
     """
-    counts = np.stack([np.asarray(above, dtype=float), np.asarray(below, dtype=float)], axis=1)
-    n = len(counts)
-    if not n or counts[:, 1].sum() == 0:
+    upper = np.asarray(above, dtype=float)
+    lower = np.asarray(below, dtype=float)
+    n = len(lower)
+    if lower.sum() == 0:
         return no_interval()
     times = np.random.default_rng(0).multinomial(n, np.full(n, 1 / n), size=RATIO_DRAWS)
-    upper, lower = (times @ counts).T
-    low, high = np.quantile(upper[lower > 0] / lower[lower > 0], ENDS)
-    whole = counts.sum(0)
-    return Interval(float(whole[0] / whole[1]), float(low), float(high), n)
+    defined = times[times @ lower > 0]
+    low, high = np.quantile((defined @ upper) / (defined @ lower), ENDS)
+    return Interval(float(upper.sum() / lower.sum()), float(low), float(high), n)
 
 
 def resampled_ranks(draws: Floats, column: int) -> Floats:

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 from scipy import stats
 
 from forsooth.stats.bootstrap import (
+    Draws,
     accuracy_drops,
     concept_means,
     draw,
@@ -66,8 +67,8 @@ def spearman(one: ArrayLike, two: ArrayLike) -> Correlation:
     count = len(first)
     if count < FEWEST_FOR_ORDER or min(np.ptp(first), np.ptp(second)) == 0:
         return Correlation(np.nan, np.nan, count)
-    found = stats.spearmanr(first, second)
-    return Correlation(float(found.statistic), float(found.pvalue), count)
+    result = stats.spearmanr(first, second)
+    return Correlation(float(result.statistic), float(result.pvalue), count)
 
 
 def slope(x: ArrayLike, y: ArrayLike) -> float:
@@ -109,10 +110,17 @@ def drop_correlation(values: Floats, accuracy: Floats, n: int, *, sets: Floats |
     sets      (trainings, sets, ks) of a concept score, by random set: drawn too
     """
     draws, drops = accuracy_drops(values.shape[1], accuracy, n)
-    means = concept_means(values, sets, draws) if sets is not None else resampled_means(values, draws)
+    means = _means(values, sets, draws)
     with_feature, without = accuracy.mean(0)
     point = pearson_of_lines(resampled_means(values, everything_once(values)), (with_feature - without)[None])
     return percentile_interval(float(point[0]), pearson_of_lines(means, drops), values.shape[1])
+
+
+def _means(values: Floats, sets: Floats | None, draws: Draws) -> Floats:
+    """Draws of the mean of a map, or of a concept score that has random sets: (draws, ks)."""
+    if sets is None:
+        return resampled_means(values, draws)
+    return concept_means(values, sets, draws)
 
 
 def series_draws(
@@ -128,7 +136,8 @@ def series_draws(
     rhos = {}
     ranges = {}
     for method, (own, values, sets) in series.items():
-        means = concept_means(values, sets, draws) if sets is not None else resampled_means(values, draws)
-        rhos[method] = pearson_of_lines(means, drops[:, [list(ks).index(k) for k in own]])
+        means = _means(values, sets, draws)
+        places = [list(ks).index(k) for k in own]
+        rhos[method] = pearson_of_lines(means, drops[:, places])
         ranges[method] = np.ptp(means, axis=1)
     return pd.DataFrame(rhos), pd.DataFrame(ranges)

@@ -39,9 +39,9 @@ def pairs(panels: Sequence[Panel]) -> Floats:
 def differing(pvalues: Floats, *, level: float = PAIRS) -> Bools:
     """Which pairs differ, from p-values (methods, methods), the same both ways; all pairs are one family."""
     upper = np.triu_indices(len(pvalues), 1)
-    found = np.zeros(pvalues.shape, dtype=bool)
-    found[upper] = holm(pvalues[upper]) <= level
-    return found | found.T
+    differ = np.zeros(pvalues.shape, dtype=bool)
+    differ[upper] = holm(pvalues[upper]) <= level
+    return differ | differ.T
 
 
 def against(panels: Sequence[Panel]) -> list[Floats]:
@@ -51,10 +51,11 @@ def against(panels: Sequence[Panel]) -> list[Floats]:
     """
     width = width_of(AGAINST, len(panels) * len(panels[0].value))
     doubt = doubt_of(width)
-    found = []
+    by_panel = []
     for panel, trainings in zip(panels, for_claims_in_each(panels), strict=True):
-        found.append(pvalues(panel.value, spread_of([panel], trainings=trainings, width=width, doubt=doubt)))
-    return found
+        spread = spread_of([panel], trainings=trainings, width=width, doubt=doubt)
+        by_panel.append(pvalues(panel.value, spread))
+    return by_panel
 
 
 def wins(panels: Sequence[Panel], *, sign: int, null: Bools, rival: Bools) -> Bools:
@@ -84,7 +85,7 @@ def losses(panels: Sequence[Panel], *, sign: int, null: Bools, rival: Bools) -> 
 def _against_nulls(panels: Sequence[Panel], *, sign: int, null: Bools) -> Floats:
     """One-sided p-values that a method is ahead of a null: (panels, methods, nulls), nan where nothing is known."""
     value = np.stack([panel.value for panel in panels])
-    two_sided = np.stack([found[:, null] for found in against(panels)])
+    two_sided = np.stack([pvalue[:, null] for pvalue in against(panels)])
     ahead = sign * (value[:, :, None] - value[:, None, null]) > 0
     one_sided = np.where(ahead, two_sided / 2, 1.0)
     return np.where(np.isnan(two_sided), np.nan, one_sided)

@@ -130,9 +130,13 @@ def wilson_interval(share: float, n: int) -> Interval:
     below = 2 * (n + square)
     middle = (2 * n * share + square) / below
     half = NORMAL / below * np.sqrt(4 * n * share * (1 - share) + square)
-    low = float(middle - half) * (share > 0)  # exactly 0 and 1 at the ends, without rounding
-    high = max(float(middle + half), float(share >= 1))
-    return Interval(share, max(low, 0.0), min(high, 1.0), n)
+    low = max(0.0, float(middle - half))
+    high = min(1.0, float(middle + half))
+    if share <= 0:
+        low = 0.0  # exactly, where rounding would leave a rest
+    if share >= 1:
+        high = 1.0
+    return Interval(share, low, high, n)
 
 
 def pooled_share_interval(shares: ArrayLike, counts: ArrayLike) -> Interval:

@@ -61,35 +61,49 @@ def panel_of(
 
     A method with one training among many (a null knows no training) has the same scores in each.
     """
-    samples = np.arange(scores.shape[1]) if samples is None else samples
-    seeds = np.arange(scores.shape[2]) if seeds is None else seeds
-    several = _there(scores).sum(axis=1) > 1
     trained = _trained(scores)
-    scores = _spread_over_trainings(scores)[:, :, trained]
-    there = np.isfinite(scores)
-    taken = np.asarray(there.any(axis=(1, 2)))
-    filled = np.where(taken[:, None, None], scores, 0.0)  # nanmedian warns of methods without a score
+    used = _spread_over_trainings(scores)[:, :, trained]
+    part = np.asarray(np.isfinite(used).any(axis=(1, 2)))
+    filled = np.where(part[:, None, None], used, 0.0)  # nanmedian warns of methods without a score
     value = _median(filled, axis=(1, 2))
-    signs = np.where(there, np.sign(filled - value[:, None, None]) / 2, 0.0)
-    by_sample = signs.sum(axis=2) / np.maximum(1, there.sum(axis=2))
+    signs = _signs(filled, value)
     return Panel(
         dataset=dataset,
         network=network,
-        samples=samples,
-        seeds=seeds[trained],
-        value=np.where(taken, value, np.nan),
-        signs=by_sample - by_sample.mean(axis=1, keepdims=True),
-        quantiles=_quantiles(scores),
+        samples=_numbers(samples, scores.shape[1]),
+        seeds=_numbers(seeds, scores.shape[2])[trained],
+        value=np.where(part, value, np.nan),
+        signs=_by_sample(signs, filled),
+        quantiles=_quantiles(used),
         left=_left(signs),
         trainings=_by_training(filled),
-        several=several,
+        several=_there(scores).sum(axis=1) > 1,
     )
+
+
+def _numbers(numbers: NDArray[np.int64] | None, count: int) -> NDArray[np.int64]:
+    """The numbers themselves; 0, 1, … where there are none."""
+    if numbers is None:
+        return np.arange(count)
+    return numbers
+
+
+def _signs(scores: Floats, value: Floats) -> Floats:
+    """sign(y - median) / 2 of scores y (methods, samples, trainings), medians (methods,); 0 where there is no score."""
+    return np.where(np.isfinite(scores), np.sign(scores - value[:, None, None]) / 2, 0.0)
+
+
+def _by_sample(signs: Floats, scores: Floats) -> Floats:
+    """Mean over the trainings that have a score, centred: (methods, samples)."""
+    mean = signs.sum(axis=2) / np.maximum(1, np.isfinite(scores).sum(axis=2))
+    return np.asarray(mean - mean.mean(axis=1, keepdims=True))
 
 
 def _median(values: Floats, axis: int | tuple[int, ...]) -> Floats:
     """The median of what is there; numpy's for whole tables is ten times faster than the one that looks for nan."""
-    median = np.nanmedian if np.isnan(values).any() else np.median
-    return np.asarray(median(values, axis=axis))
+    if np.isnan(values).any():
+        return np.asarray(np.nanmedian(values, axis=axis))
+    return np.asarray(np.median(values, axis=axis))
 
 
 def _there(scores: Floats) -> NDArray[np.bool_]:
@@ -101,7 +115,9 @@ def _trained(scores: Floats) -> NDArray[np.bool_]:
     """(trainings,) those of methods that have several; the first, where none has."""
     there = _there(scores)
     several = np.asarray(there[there.sum(axis=1) > 1].any(axis=0))
-    return several if several.any() else np.arange(there.shape[1]) == 0
+    if several.any():
+        return several
+    return np.arange(there.shape[1]) == 0
 
 
 def _spread_over_trainings(scores: Floats) -> Floats:
@@ -146,3 +162,22 @@ def _by_training(scores: Floats) -> Floats:
     weight = np.maximum(1, (~missing).sum(axis=1, keepdims=True))
     mean = np.where(missing, 0.0, medians).sum(axis=1, keepdims=True) / weight
     return np.where(missing, mean, medians)
+
+
+def differences_of(covariance: Floats) -> Floats:
+    """Variances of all differences, from covariances (methods, methods) to (methods + 1, methods + 1)."""
+    whole = np.pad(covariance, (0, 1))
+    own = np.diagonal(whole)
+    return np.asarray(np.maximum(0.0, own[:, None] + own - 2 * whole))
+
+
+def groups_of(numbers: Sequence[int]) -> list[list[int]]:
+    """Places of the panels that have the same number.
+
+    >>> groups_of([4, 7, 4])
+    [[0, 2], [1]]
+    """
+    places: dict[int, list[int]] = {}
+    for place, number in enumerate(numbers):
+        places.setdefault(number, []).append(place)
+    return list(places.values())

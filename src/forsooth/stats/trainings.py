@@ -5,19 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from forsooth.stats.panels import Floats, Panel
-
-
-def differences_of(covariance: Floats) -> Floats:
-    """Variances of all differences, from covariances (methods, methods) to (methods + 1, methods + 1)."""
-    whole = np.pad(covariance, (0, 1))
-    own = np.diagonal(whole)
-    return np.asarray(np.maximum(0.0, own[:, None] + own - 2 * whole))
-
-
-def groups_of(numbers: Sequence[int]) -> list[list[int]]:
-    """Places of the panels that have the same number."""
-    return [[k for k, own in enumerate(numbers) if own == number] for number in dict.fromkeys(numbers)]
+from forsooth.stats.panels import Floats, Panel, differences_of, groups_of
 
 
 def by_themselves(panels: Sequence[Panel]) -> tuple[Floats, Floats]:
@@ -26,28 +14,34 @@ def by_themselves(panels: Sequence[Panel]) -> tuple[Floats, Floats]:
     A network with one training has the mean variance of the others; where all have one, B is 0 with infinite degrees.
     """
     networks = networks_of(panels)
-    degrees = np.array([trainings_of(own) - 1 for own in networks])
-    own = variances(networks)
+    degrees = degrees_of(networks)
     if not degrees.any():
         return _unknown(panels)
-    parts = _shares(networks) * np.where(degrees[:, None, None] > 0, own, _pooled(own, degrees))
-    squares = (parts**2 / (degrees[:, None, None] + 2))[degrees > 0].sum(axis=0)
-    known = parts[degrees > 0].sum(axis=0)
-    df = np.where(squares > 0, known**2 / np.where(squares > 0, squares, 1.0) - 2, np.inf)
-    df = np.where(squares > 0, np.clip(df, degrees[degrees > 0].min(), degrees.sum()), np.inf)
+    own = variances(networks)
+    several = degrees > 0
+    parts = _shares(networks) * np.where(several[:, None, None], own, _pooled(own, degrees))
+    df = _welch(parts[several], degrees[several])
     return parts.sum(axis=0), df
+
+
+def _welch(parts: Floats, degrees: NDArray[np.int64]) -> Floats:
+    """Degrees of freedom of a sum of variances (networks, …); infinite where all are 0."""
+    squares = (parts**2 / (degrees[:, None, None] + 2)).sum(axis=0)
+    df = _ratio(parts.sum(axis=0) ** 2, squares) - 2
+    return np.where(squares > 0, np.clip(df, degrees.min(), degrees.sum()), np.inf)
 
 
 def for_claims(panels: Sequence[Panel]) -> tuple[Floats, Floats]:
     """The same for claims about all methods at once, with Satterthwaite's degrees of freedom: see `steadied`."""
     networks = networks_of(panels)
-    degrees = np.array([trainings_of(own) - 1 for own in networks])
+    degrees = degrees_of(networks)
     if not degrees.any():
         return _unknown(panels)
+    several = degrees > 0
     parts = _shares(networks) * steadied(variances(networks), degrees)
-    squares = (parts**2 / np.maximum(1, degrees)[:, None, None])[degrees > 0].sum(axis=0)
-    known = parts[degrees > 0].sum(axis=0)
-    return parts.sum(axis=0), np.where(squares > 0, known**2 / np.where(squares > 0, squares, 1.0), np.inf)
+    squares = (parts[several] ** 2 / degrees[several][:, None, None]).sum(axis=0)
+    df = _ratio(parts[several].sum(axis=0) ** 2, squares)
+    return parts.sum(axis=0), np.where(squares > 0, df, np.inf)
 
 
 def for_claims_in_each(panels: Sequence[Panel]) -> list[tuple[Floats, Floats]]:
@@ -56,21 +50,32 @@ def for_claims_in_each(panels: Sequence[Panel]) -> list[tuple[Floats, Floats]]:
     Panels lend each other what they know: B is at least their mean, with the degrees of freedom of all. A panel that
     varies k times as much as the mean can learn k times less from the others.
     """
-    degrees = np.array([len(panel.seeds) - 1 for panel in panels])
+    degrees = degrees_of([[panel] for panel in panels])
     if not degrees.any():
         return [_unknown(panels) for _ in panels]
     own = variances([[panel] for panel in panels])
     pooled = _pooled(own, degrees)
     variance = np.fmax(steadied(own, degrees), pooled)
-    every = sum({panel.network: len(panel.seeds) - 1 for panel in panels}.values())
-    df = np.where(pooled > 0, every * pooled / np.where(variance > 0, variance, 1.0), np.inf)
-    return [(here / len(panel.seeds), own_df) for here, own_df, panel in zip(variance, df, panels, strict=True)]
+    df = np.where(pooled > 0, _ratio(_every_degree(panels) * pooled, variance), np.inf)
+    trainings = [len(panel.seeds) for panel in panels]
+    return [(here / count, own_df) for here, count, own_df in zip(variance, trainings, df, strict=True)]
+
+
+def _every_degree(panels: Sequence[Panel]) -> int:
+    """Degrees of freedom of the trainings of all networks."""
+    by_network = {panel.network: len(panel.seeds) - 1 for panel in panels}
+    return sum(by_network.values())
+
+
+def _ratio(above: Floats, below: Floats) -> Floats:
+    """above / below, and above itself where nothing is below."""
+    return np.asarray(above / np.where(below > 0, below, 1.0))
 
 
 def steadied(own: Floats, degrees: NDArray[np.int64]) -> Floats:
     """Variances between trainings (networks, …), each raised to what other methods and networks make likely.
 
-    Two trainings agree by luck in one method, but rarely in all: a network's variance is at least the mean over
+    Two trainings agree by chance in one method, but rarely in all: a network's variance is at least the mean over
     networks, times how much more (or less) than the mean this network varies in the mean of all differences.
     """
     pooled = _pooled(own, degrees)
@@ -86,9 +91,14 @@ def networks_of(panels: Sequence[Panel]) -> list[list[Panel]]:
     return [[panels[k] for k in own] for own in groups_of([panel.network for panel in panels])]
 
 
-def trainings_of(panels: Sequence[Panel]) -> int:
-    """How many trainings the panels of one network have."""
-    return len(np.unique(np.concatenate([panel.seeds for panel in panels])))
+def seeds_of(panels: Sequence[Panel]) -> NDArray[np.int64]:
+    """The trainings of the panels of one network, in order."""
+    return np.unique(np.concatenate([panel.seeds for panel in panels]))
+
+
+def degrees_of(networks: Sequence[Sequence[Panel]]) -> NDArray[np.int64]:
+    """Degrees of freedom of the trainings of each network: (networks,)."""
+    return np.array([len(seeds_of(panels)) - 1 for panels in networks])
 
 
 def variances(networks: Sequence[Sequence[Panel]]) -> Floats:
@@ -98,13 +108,13 @@ def variances(networks: Sequence[Sequence[Panel]]) -> Floats:
 
 def _variance(panels: Sequence[Panel]) -> Floats:
     """Variance between trainings of all differences, in the mean over the panels of one network."""
-    seeds = np.unique(np.concatenate([panel.seeds for panel in panels]))
+    seeds = seeds_of(panels)
     joined = np.zeros((len(panels[0].value), len(seeds)))
     for panel in panels:
         centred = panel.trainings - panel.trainings.mean(axis=1, keepdims=True)
         joined[:, np.searchsorted(seeds, panel.seeds)] += centred / len(panels)
-    there = np.append(np.all([np.isfinite(panel.value) for panel in panels], axis=0), True)
-    known = there[:, None] & there & (len(seeds) > 1)
+    part = np.append(np.all([np.isfinite(panel.value) for panel in panels], axis=0), True)
+    known = part[:, None] & part & (len(seeds) > 1)
     return np.where(known, differences_of(joined @ joined.T / max(1, len(seeds) - 1)), np.nan)
 
 
@@ -117,7 +127,7 @@ def _pooled(own: Floats, degrees: NDArray[np.int64]) -> Floats:
 def _shares(networks: Sequence[Sequence[Panel]]) -> Floats:
     """What the variance of a network counts in that of the mean over panels: (networks, 1, 1)."""
     panels = sum(len(own) for own in networks)
-    shares = [(len(own) / panels) ** 2 / trainings_of(own) for own in networks]
+    shares = [(len(own) / panels) ** 2 / len(seeds_of(own)) for own in networks]
     return np.array(shares)[:, None, None]
 
 

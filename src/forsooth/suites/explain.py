@@ -53,7 +53,7 @@ def attribute(asked: str | Method, question: Question) -> Cell:
         Exception,
         SystemExit,
     ) as error:  # a user's method may raise anything or leave; it is a row, and tried again
-        return Cell(facts={"failed": True, "status": "error", "message": plugins.told(error)})
+        return Cell(facts={"failed": True, "status": "error", "message": plugins.describe_error(error)})
     if not isinstance(maps, Tensor) or maps.shape != question.x.shape:
         return Cell(facts={"failed": True, "status": "wrong shape", "message": misshapen(maps, question.x)})
     tensors = {"maps": maps.detach().float().cpu()}

@@ -13,9 +13,17 @@ __all__ = ["SHARE", "Interval", "above", "around", "crossed", "holm", "mean_of",
 
 
 def verdict(claim: str, found: Interval, *, holds: bool, fails: bool, more: str = "") -> str:
-    """One line: the claim, our number, and whether it holds; "cannot be told" where the interval says neither."""
-    said = "holds" if holds else "does not hold" if fails else "cannot be told"
-    return f"{claim}: {said}. Ours {found}{'; ' + more if more else ''}."
+    """One line: the claim, our number, and whether it holds; "inconclusive" where the interval says neither."""
+    return f"{claim}: {outcome(holds, fails)}. Ours {found}{'; ' + more if more else ''}."
+
+
+def outcome(holds: bool, fails: bool) -> str:
+    """What became of a claim, in a word or three."""
+    if holds:
+        return "holds"
+    if fails:
+        return "does not hold"
+    return "inconclusive"
 
 
 def above(claim: str, found: Interval, limit: float = 0.0, more: str = "") -> str:
@@ -63,9 +71,9 @@ def around(claim: str, found: Interval, published: float, more: str = "") -> str
     """A published number beside ours: they agree where our interval holds it, and does not hold all from 0 to twice it.
 
     >>> around("a share", Interval(0.5, 0.0, 1.0, 2), 0.4)
-    'a share: cannot be told. Ours 0.50 [0.00, 1.00], n = 2; published 0.40.'
+    'a share: inconclusive. Ours 0.50 [0.00, 1.00], n = 2; published 0.40.'
     """
     inside = found.low <= published <= found.high
     vague = not np.isfinite(found.low) or (found.low <= 0 and found.high >= 2 * published)
-    said = "cannot be told" if vague else "agrees" if inside else "differs"
+    said = "inconclusive" if vague else "agrees" if inside else "differs"
     return f"{claim}: {said}. Ours {found}; published {published:.2f}{', ' + more if more else ''}."

@@ -220,7 +220,7 @@ def ask(about: Subject, asker: Asker) -> Cell:
         with explain.lent_randomness(seeds.derive(about.asked.seed, asker.name)):
             maps = maps_of(about, asker)
     except (Exception, SystemExit) as error:  # a user's method may raise anything, or leave
-        return Cell(facts={"failed": True, "status": "error", "message": plugins.told(error)})
+        return Cell(facts={"failed": True, "status": "error", "message": plugins.describe_error(error)})
     wanted = (len(about.x), *about.references.shape[1:])
     cam_map = asker.name == "grad_cam" and isinstance(maps, Tensor) and maps.shape[2:] == wanted[2:]
     if not isinstance(maps, Tensor) or not (tuple(maps.shape) == wanted or cam_map):

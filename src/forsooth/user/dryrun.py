@@ -16,13 +16,16 @@ import pandas as pd
 from forsooth import names, plugins, seeds
 from forsooth.attributions import METHODS
 from forsooth.engine import make_task
-from forsooth.records import Method, Plan, Task, UsageError
+from forsooth.records import NO_MODEL, Method, Plan, Task, UsageError
 from forsooth.scores import METRICS
 from forsooth.store import Store, write_atomically
-from forsooth.suites.planted import data as plots
-from forsooth.suites.planted import plan as planted
+from forsooth.suites.planted import data as planted
 from forsooth.suites.planted import tasks as planting
-from forsooth.suites.planted.settings import NAMES
+from forsooth.suites.planted.data import DataSpec, Images
+from forsooth.suites.planted.explanations import Ask, code_of, versions_of
+from forsooth.suites.planted.plan import RECIPES
+from forsooth.suites.planted.settings import NAMES, PRESENCES
+from forsooth.suites.planted.tasks import Columns
 from forsooth.user import dryrun_table, dryrun_words, training
 from forsooth.user.dryrun_table import DryRun
 
@@ -33,13 +36,13 @@ PLANNED = (
 NULLS = ("random", "constant", "sobel", "laplace", "rectified_input", "oracle")
 SHORT = {"blur": "peripheral_blur", "brightness": "center_brightness", "hue": "striped_hue", "noise": "striped_noise"}
 NET = "residual_small"  # trained where the user gives no training of their own
-LUCK = 1e-3  # largest probability of a model's accuracy for one that does not use the artefact
-PROVING = 10  # test images: all of them right by luck has a probability of 2^-10, below LUCK
+MAX_P_VALUE = 1e-3  # largest probability of a model's accuracy for one that does not use the artefact
+GATE = planting.Gate(accuracy=0.0, max_p_value=MAX_P_VALUE)
+PROVING = 10  # test images: all of them right by luck has a probability of 2^-10, below MAX_P_VALUE
 LEAST_SIDE = 16
 GOOD = 0.9  # accuracy on val below which our own training is begun anew, once
 STEPS, EPOCHS = 1_000, 150  # our own training: at least so many steps, but not more epochs
 MEANS = "These are means over images, with Student's intervals; the leaderboards below take medians."
-VERSION = 2
 
 
 @dataclass(frozen=True)
@@ -172,24 +175,31 @@ def plan(asked: Asked) -> Plan:
     images = base(asked)
     tasks: list[Task] = []
     for name in asked.artefacts:
-        about, plot = panel(name, images, asked)
-        shown = {"plot": plot, "about": about}
-        tasks.append(make_task(planting.show, shown, name=f"example: {name}", version=VERSION))
-        tasks += own_task(plot, about, methods, code, asked) if asked.train else our_tasks(plot, about, methods, asked)
+        columns, spec = panel(name, images, asked)
+        tasks.append(make_task(planting.show, {"spec": spec, "columns": columns}, name=f"example: {name}"))
+        if asked.train:
+            tasks += own_task(spec, columns, methods, code, asked)
+        else:
+            tasks += our_tasks(spec, columns, methods, asked)
     return Plan(tasks=tuple(tasks))
 
 
-def base(asked: Asked) -> dict[str, Any]:
-    """Where the images come from, see `plots.base`; UsageError unless a model can be told from luck on their tests."""
+def base(asked: Asked) -> Images:
+    """Where the images come from; UsageError unless a model can be told from luck on their tests."""
     path = str(Path(asked.data).resolve())
-    classes = len(plots.class_names(path, 0))
+    classes = len(planted.class_names(path, 0))
     if asked.images is not None and asked.images < 3 * classes:
         raise UsageError(
             f"`images` must be at least {3 * classes}, three for each of {classes} classes, got {asked.images}"
         )
-    images = plots.spec(path, classes=classes, per_class=asked.images and asked.images // classes)
-    images |= {"side": asked.size, "seed": seeds.derive(asked.seed, "data")}
-    dataset = plots.base(images)
+    images = planted.images_at(
+        path,
+        classes=classes,
+        per_class=asked.images and asked.images // classes,
+        side=asked.size,
+        seed=seeds.derive(asked.seed, "data"),
+    )
+    dataset = planted.base(images)
     held = len(dataset.splits["test"])
     if held < PROVING:
         raise UsageError(
@@ -199,76 +209,73 @@ def base(asked: Asked) -> dict[str, Any]:
     return images
 
 
-def panel(name: str, images: dict[str, Any], asked: Asked) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The columns that its rows share, and the recipe of the planted data (`plots.data`)."""
+def panel(name: str, images: Images, asked: Asked) -> tuple[Columns, DataSpec]:
+    """The columns that its rows share, and what decides the planted data."""
     seed = seeds.derive(asked.seed, "dry run", name)
-    artefact = plots.feared(name, level=asked.visibility, side=asked.size)
-    plot = {"base": images, "pair": None, "manipulation": artefact, "r": 0.5, "border": None, "seed": seed}
-    about = {"manipulation": name, "level": asked.visibility, "model_seed": 0, "experiment": "dry run", "kind": "all"}
-    return about | {"visibility": float(artefact["visibility"]), "r": 0.5, "pair": "all", "part": "scores"}, plot
+    artefact = planted.legible(name, level=asked.visibility, side=asked.size)
+    spec = DataSpec(images, None, artefact, 0.5, None, seed)
+    own: Columns = {"level": asked.visibility, "model_seed": 0, "experiment": "dry run", "kind": "all"}
+    return {**planted.factors(spec), **own, "part": "scores"}, spec
 
 
-def question(method: Method, plot: dict[str, Any], asked: Asked) -> dict[str, Any]:
-    """What `planting.explain_network` asks of a method."""
-    own, lime = ":" in method.name, method.name.startswith("lime")
-    return {
-        "method": method.name,
-        "version": method.version,
-        "code": plugins.fingerprint(plugins.load(method.name, argument="methods")) if own else "",
-        "samples": asked.samples,
-        "presences": list(plots.PRESENCES.values()),
-        "output": "probabilities" if lime else "logits",
-        "metrics": {"attr": names.find("attr", METRICS, argument="metrics").version},
-        "every": False,
-        "show": True,
-        "seed": seeds.derive(asked.seed, "method", plot["seed"]),
-        "device": asked.device,
-    }
+def question(method: Method, spec: DataSpec, asked: Asked) -> Ask:
+    """What a method is asked."""
+    return Ask(
+        method=method.name,
+        version=method.version,
+        code=code_of(method),
+        samples=asked.samples,
+        presences=PRESENCES,
+        output=method.output or "logits",
+        metrics=versions_of(["attr"]),
+        checkpoints=False,
+        show=True,
+        seed=seeds.derive(asked.seed, "method", spec.seed),
+        device=asked.device,
+    )
 
 
-def our_tasks(plot: dict[str, Any], about: dict[str, Any], methods: Sequence[Method], asked: Asked) -> list[Task]:
+def our_tasks(spec: DataSpec, columns: Columns, methods: Sequence[Method], asked: Asked) -> list[Task]:
     """A training of ours, and a task for every method. Images are mirrored: all regions are symmetric."""
-    recipe, batches = planted.RECIPES["quick"], len(plots.base(plot["base"]).splits["train"]) / 32
+    recipe = RECIPES["quick"]
+    batches = len(planted.base(spec.images).splits["train"]) / 32
     epochs = min(EPOCHS, max(recipe.epochs, math.ceil(STEPS / batches)))
     arguments = {
-        "plot": plot,
+        "spec": spec,
         "net": NET,
-        "recipe": asdict(replace(recipe, gate=GOOD, restarts=1, epochs=epochs, augment="flip")),
-        "gate": {"accuracy": 0.0, "luck": LUCK},
+        "recipe": replace(recipe, gate=GOOD, restarts=1, epochs=epochs, augment="flip"),
+        "gate": GATE,
         "keep": False,
-        "about": {**about, "part": "training"},
-        "seed": seeds.derive(asked.seed, "training", plot["seed"]),
+        "columns": {**columns, "part": "training"},
+        "seed": seeds.derive(asked.seed, "training", spec.seed),
         "device": asked.device,
     }
-    artefact = about["manipulation"]
-    trained = make_task(planting.train_network, arguments, name=f"train {NET}: {artefact}", version=VERSION)
+    artefact = columns["manipulation"]
+    trained = make_task(planting.train, arguments, name=f"train {NET}: {artefact}")
     tasks = [trained]
     for method in methods:
-        index, model = (-1, "none") if method.null else (0, NET)
+        index, model = (-1, NO_MODEL) if method.null else (0, NET)
         asking = {
-            "plot": plot,
+            "spec": spec,
             "index": index,
-            "ask": question(method, plot, asked),
-            "about": {**about, "model": model},
+            "ask": question(method, spec, asked),
+            "columns": {**columns, "model": model},
         }
-        name = f"explain: {method.name}, {artefact}"
-        tasks.append(make_task(planting.explain_network, asking, [trained], name=name, version=VERSION))
+        tasks.append(make_task(planting.explain, asking, [trained], name=f"explain: {method.name}, {artefact}"))
     return tasks
 
 
-def own_task(
-    plot: dict[str, Any], about: dict[str, Any], methods: Sequence[Method], code: str, asked: Asked
-) -> list[Task]:
+def own_task(spec: DataSpec, columns: Columns, methods: Sequence[Method], code: str, asked: Asked) -> list[Task]:
     """The user's training and all methods in one task: nobody but the user's function can build the model again."""
     arguments = {
-        "plot": plot,
+        "spec": spec,
         "train": asked.train,
         "code": code,
-        "gate": {"accuracy": 0.0, "luck": LUCK},
-        "asks": [question(method, plot, asked) for method in methods],
-        "about": about,
-        "seed": seeds.derive(asked.seed, "training", plot["seed"]),
+        "gate": GATE,
+        "asks": [question(method, spec, asked) for method in methods],
+        "columns": columns,
+        "seed": seeds.derive(asked.seed, "training", spec.seed),
         "device": asked.device,
     }
-    name = f"train and explain: {about['manipulation']}"
-    return [make_task(training.train_and_explain, arguments, name=name, version=VERSION)]
+    name = f"train and explain: {columns['manipulation']}"
+    return [make_task(training.train_and_explain, arguments, name=name)]

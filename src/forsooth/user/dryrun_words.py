@@ -67,8 +67,8 @@ def unused(one: Mapping[str, Any], *, visibility: int, own: bool) -> str:
     longer = "train longer" if own else "give a training of your own that goes on for longer (train)"
     return (
         f"the model is right on {percent(one['value'])} of the test images, and could expect {percent(one['p_star'])} "
-        f"without the artefact. Luck alone comes so far with a probability of {one['luck']:.2g}, which is too much. It "
-        f"need not use the artefact, so it was not explained. To change that, "
+        f"without the artefact. Luck alone comes so far with a probability of {one['p_value']:.2g}, which is too much. "
+        f"It need not use the artefact, so it was not explained. To change that, "
         f"{joined([*more, 'give more images (images)', longer], 'or')}."
     )
 

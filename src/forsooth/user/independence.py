@@ -162,7 +162,7 @@ def ask(case: Case, patched: Tensor, asker: Asker) -> Cell:
     except UsageError as error:
         facts = {"failed": True, "status": "wrong shape", "message": str(error)}
     except (Exception, SystemExit) as error:  # a user's method may raise anything, or leave
-        facts = {"failed": True, "status": "error", "message": plugins.told(error)}
+        facts = {"failed": True, "status": "error", "message": plugins.describe_error(error)}
     return Cell(tensors={"change": change, "rise": rise, "gap": gap}, facts=facts)
 
 

@@ -51,7 +51,9 @@ def given(model: Any) -> Any:
         with one_thread():  # tasks build it so; a build that trains would differ in the last bits with more
             return thing()
     except Exception as error:
-        raise UsageError(f"`model` must be built without an error, but {model} raised {plugins.told(error)}") from error
+        raise UsageError(
+            f"`model` must be built without an error, but {model} raised {plugins.describe_error(error)}"
+        ) from error
 
 
 def check_same(found: str, digest: str, model: Any) -> None:
@@ -162,7 +164,7 @@ def of_function(function: Callable[..., Any], x: Tensor, *, arrays: bool) -> Mod
         except UsageError:
             raise
         except Exception as error:
-            refused.append(f"{'a numpy array' if array else 'a tensor'} it raised {plugins.told(error)}")
+            refused.append(f"{'a numpy array' if array else 'a tensor'} it raised {plugins.describe_error(error)}")
         else:
             return model
     raise UsageError(f"`model` must take inputs of shape {('n', *x.shape[1:])}, but with {', and with '.join(refused)}")
@@ -196,7 +198,7 @@ def asked(model: Model, x: Tensor) -> Tensor:
         raise
     except Exception as error:  # the user's model may raise anything at inputs it was not made for
         raise UsageError(
-            f"`model` must take inputs of shape {tuple(x.shape)}, but it raised {plugins.told(error)}"
+            f"`model` must take inputs of shape {tuple(x.shape)}, but it raised {plugins.describe_error(error)}"
         ) from error
     if not isinstance(answer, Tensor):
         came = type(answer).__name__

@@ -110,7 +110,7 @@ def search(case: Case, settings: Search, start: int, stop: int) -> Cell:
     try:
         done = functionless(case.module, x, mask, start=draw, bounds=case.bounds, search=settings)
     except RuntimeError as error:  # torch: nothing that was done to the input can be derived
-        why = plugins.told(error)
+        why = plugins.describe_error(error)
         raise UsageError(f"`model` must let gradients through to its input, but torch says {why}") from error
     return Cell(tensors={name: getattr(done, name) for name in TENSORS})
 

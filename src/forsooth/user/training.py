@@ -2,7 +2,7 @@
 
 import dataclasses
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -10,11 +10,15 @@ from torch import Tensor, nn
 
 from forsooth import plugins, seeds
 from forsooth.attributions import METHODS
-from forsooth.engine import known_as
-from forsooth.records import Cell, Dataset, UsageError
-from forsooth.suites import explain
-from forsooth.suites.planted import data as plots
+from forsooth.engine import task
+from forsooth.records import NO_MODEL, Cell, Dataset, Row, UsageError
+from forsooth.suites import explain as explaining
+from forsooth.suites.planted import data as planted
+from forsooth.suites.planted import explanations
 from forsooth.suites.planted import tasks as planting
+from forsooth.suites.planted.data import DataSpec
+from forsooth.suites.planted.explanations import Ask
+from forsooth.suites.planted.tasks import Columns, Gate
 from forsooth.user import models
 
 LABELS = 2  # without the artefact, with it
@@ -56,32 +60,32 @@ def found(path: str) -> Callable[[Dataset], Any]:
     return thing
 
 
-def given(plot: Values, facts: Values) -> Dataset:
+def given(spec: DataSpec, facts: Values) -> Dataset:
     """What the function receives: without the truth, and its own, so that it may write into it.
 
     Labels and artefacts are drawn anew before its model is judged: a function that trains on all images, test images
     included, learns nothing by heart that could help it.
     """
-    dataset = plots.anew({**plot, "seed": seeds.derive(plot["seed"], "taught")})
+    dataset = planted.fresh_dataset(dataclasses.replace(spec, seed=seeds.derive(spec.seed, "taught")))
     splits = {name: rows.clone() for name, rows in dataset.splits.items()}
     return dataclasses.replace(dataset, truth=None, splits=splits, facts=facts)
 
 
-def trained(path: str, plot: Values, *, seed: int, device: str) -> nn.Module:
+def trained(path: str, spec: DataSpec, *, seed: int, device: str) -> nn.Module:
     """The module that the function makes of the data, in eval mode on the device; FailedTraining where it is none.
 
     Torch's own generator is seeded for the call, so that a training that draws from it comes out the same again.
     """
     function, facts = found(path), {"labels": LABELS, "device": device, "seed": seed % 2**32}  # numpy takes no more
     try:
-        with explain.lent_randomness(seed), torch.enable_grad():
-            made = function(given(plot, facts))
+        with explaining.lent_randomness(seed), torch.enable_grad():
+            made = function(given(spec, facts))
     except (Exception, SystemExit) as error:  # a user's function may raise anything
-        raise FailedTraining(f"{path} raised {plugins.told(error)}") from error
+        raise FailedTraining(f"{path} raised {plugins.describe_error(error)}") from error
     if not isinstance(made, nn.Module):
         came = f"the class {made.__name__}" if isinstance(made, type) else type(made).__name__
         raise FailedTraining(f"{path} must return a torch module, got {came}")
-    dataset = plots.data(plot)
+    dataset = planted.dataset(spec)
     try:
         return looked_at(made, dataset.x[dataset.splits["test"]], device=device)
     except UsageError as error:
@@ -126,98 +130,93 @@ def last_map(module: nn.Module, x: Tensor) -> str | None:
     return next((name for name in reversed(done) if done.count(name) == 1), None)
 
 
-@known_as("user.dryrun")
+@task("user.dryrun", version=2, spec="plot", columns="about")
 def train_and_explain(
     *,
-    plot: Values,
+    spec: DataSpec,
     train: str,
     code: str,
-    gate: dict[str, float],
-    asks: list[Values],
-    about: Values,
+    gate: Gate,
+    asks: list[Ask],
+    columns: Columns,
     seed: int,
     device: str,
 ) -> Cell:
     """The user's model of one artefact: trained, verified, and explained by every method if it uses the artefact.
 
-    plot   the recipe of the planted data (`plots.data`)
-    code   changes the key with the function
-    gate   as in `planting.train_network`
-    asks   a question for every method, as in `planting.explain_network`
-    about  columns that all rows share
+    code     changes the key with the function
+    asks     a question for every method
+    columns  that all rows share
     """
-    here, facts = {**about, "model": model_name(train), "part": "training"}, {"said": plots.said(plot)}
+    dataset = planted.dataset(spec)
+    shared = planting.template(dataset, columns).having(model=model_name(train))
+    training = shared.having(part="training")
+    facts = {"said": planted.notes(spec.images)}
     try:
-        module = trained(train, plot, seed=seed, device=device)
-        failure = ""
+        module = trained(train, spec, seed=seed, device=device)
     except FailedTraining as error:
-        failure = str(error)
-    dataset = plots.data(plot)
-    shared = {**about, "suite": "planted", "dataset": dataset.facts["base"]}
-    if failure:
-        told = {"status": "error", "message": failure, "value": float("nan")}
-        row = {**planting.verified(dataset, 0.0, gate, here), **told}
-        shared |= {"status": "skipped", "message": "there is no model to explain"}
-        return Cell(rows=alike(row, *not_asked(dataset, plot, asks, shared, train)), facts={**facts, "failed": True})
-    right = planting.accuracy(module, dataset, device)
-    row = planting.verified(dataset, right, gate, here)
-    if row["status"] != "ok":
-        shared |= {"status": "below gate", "message": "the network is below its gate: not explained"}
-        return Cell(rows=alike(row, *not_asked(dataset, plot, asks, shared, train)), facts=facts)
-    made = explained(module, plot, asks, {**shared, "accuracy": right, "epoch": -1}, train)
-    return dataclasses.replace(made, rows=alike(row, *made.rows), facts={**made.facts, **facts})
+        row = planting.training_row(dataset, 0.0, gate, training)
+        row = row.having(status="error", message=str(error), value=float("nan"))
+        refusal = {"status": "skipped", "message": "there is no model to explain"}
+        return Cell(rows=alike(row, *not_asked(spec, asks, shared, refusal)), facts={**facts, "failed": True})
+    accuracy = planting.accuracy_of(module, dataset, device=device)
+    row = planting.training_row(dataset, accuracy, gate, training)
+    if row.status != "ok":
+        refusal = {"status": "below gate", "message": planting.NOT_EXPLAINED}
+        return Cell(rows=alike(row, *not_asked(spec, asks, shared, refusal)), facts=facts)
+    explained = explain(module, spec, asks, shared.having(accuracy=accuracy, epoch=-1), columns)
+    return dataclasses.replace(explained, rows=alike(row, *explained.rows), facts={**explained.facts, **facts})
 
 
-def alike(*rows: Mapping[str, Any]) -> tuple[Values, ...]:
+def alike(*rows: Row) -> tuple[Row, ...]:
     """The rows of a training and of maps with the columns of both, since a cell is one table."""
-    columns = list(dict.fromkeys(name for row in rows for name in row))
-    return tuple({name: row.get(name) for name in columns} for row in rows)
+    names = dict.fromkeys(name for row in rows for name in row.columns)
+    return tuple(dataclasses.replace(row, columns={**dict.fromkeys(names), **row.columns}) for row in rows)
 
 
-def not_asked(dataset: Dataset, plot: Values, asks: list[Values], shared: Values, train: str) -> list[Values]:
+def not_asked(spec: DataSpec, asks: list[Ask], shared: Row, refusal: dict[str, str]) -> list[Row]:
     """Rows of methods that were not asked."""
-    rows = []
+    rows: list[Row] = []
     for ask in asks:
-        groups = plots.chosen(dataset, plot, samples=ask["samples"])
-        rows += planting.unsaid(groups, ask, {**shared, **who(ask, train)}, whole=True)
+        images = explanations.explained_images(spec, ask)
+        rows += explanations.no_rows(asked_of(ask, shared), images, ask, refusal, whole=True)
     return rows
 
 
-def explained(module: nn.Module, plot: Values, asks: list[Values], shared: Values, train: str) -> Cell:
+def explain(module: nn.Module, spec: DataSpec, asks: list[Ask], shared: Row, columns: Columns) -> Cell:
     """Rows of all methods for the user's model, and the maps that the page shows.
 
     Methods that raise are not tried again by the next run: that would mean to train again.
     """
-    dataset = plots.data(plot)
-    layer = last_map(module, dataset.x[:2].to(asks[0]["device"]))
-    tensors, pictures, rows = dict[str, Tensor](), list[Values](), list[Values]()
+    layer = last_map(module, planted.dataset(spec).x[:2].to(asks[0].device))
+    tensors: dict[str, Tensor] = {}
+    pictures: list[Values] = []
+    rows: list[Row] = []
     for ask in asks:
-        groups = plots.chosen(dataset, plot, samples=ask["samples"])
-        here, end = {**shared, **who(ask, train)}, [nn.Softmax(1)] if ask["output"] == "probabilities" else []
-        model = None if here["model"] == "none" else nn.Sequential(module, *end).eval()
-        question = planting.question(model, layer and f"0.{layer}", dataset, groups, ask)
-        made = asked(ask["method"], question)
-        if "maps" in made.tensors:
-            rows += planting.judged(made.tensors, dataset, plot, groups, ask, here)
-        else:
-            told = {name: made.facts[name] for name in ("status", "message")}
-            rows += planting.unsaid(groups, ask, {**here, **told}, whole=False)
-        maps, entries = planting.map_pictures(made.tensors.get("maps"), groups, here)
-        tensors |= {f"{ask['method']} {presence}": value for presence, value in maps.items()}
-        pictures += [{**entry, "tensor": f"{ask['method']} {entry['tensor']}"} for entry in entries]
-    took_part = planting.drawn(dataset, plots.chosen(dataset, plot, samples=asks[0]["samples"]), shared)
+        images = explanations.explained_images(spec, ask)
+        here = asked_of(ask, shared)
+        end = [nn.Softmax(1)] if ask.output == "probabilities" else []
+        model = None if here.model == NO_MODEL else nn.Sequential(module, *end).eval()
+        answer = asked(ask.method, explanations.question(model, layer and f"0.{layer}", images, ask))
+        rows += explanations.rows_of(answer, here, images, ask)
+        maps = explanations.first_maps(answer, images)
+        tensors |= {f"{ask.method} {presence}": value for presence, value in maps.items()}
+        entries = explanations.map_pictures(maps, {**columns, "model": here.model, "method": ask.method})
+        pictures += [{**entry, "tensor": f"{ask.method} {entry['tensor']}"} for entry in entries]
+    took_part = explanations.participants(explanations.explained_images(spec, asks[0]), columns)
     return Cell(rows=tuple(rows), tensors=tensors, facts={"pictures": pictures, "drawn": took_part})
 
 
-def asked(name: str, question: explain.Question) -> Cell:
+def asked(name: str, question: explaining.Question) -> Cell:
     """The maps of a method, or why there are none."""
     if "layer" in plugins.method(name, METHODS).needs and question.layer is None:
         message = f"{name} reads a layer that gives a map, and the model has none"
         return Cell(facts={"status": "skipped", "message": message})
-    return explain.attribute(name, question)
+    return explaining.attribute(name, question)
 
 
-def who(ask: Values, train: str) -> dict[str, str]:
-    """The method, and the model that it looked at."""
-    null = plugins.method(ask["method"], METHODS).null
-    return {"method": ask["method"], "model": "none" if null else model_name(train)}
+def asked_of(ask: Ask, shared: Row) -> Row:
+    """The row with the method, and the model that it looked at."""
+    if plugins.method(ask.method, METHODS).null:
+        return shared.having(method=ask.method, model=NO_MODEL)
+    return shared.having(method=ask.method)

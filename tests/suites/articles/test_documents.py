@@ -1,152 +1,128 @@
-"""Odd documents: batches of one, empty and endless ones, unknown words; all models and methods of text."""
-
-from dataclasses import replace
+"""Rows for each document: where attention peaks, and what a rationale takes, worked out by hand."""
 
 import numpy as np
-import pandas as pd
 import pytest
 import torch
+from suites.articles.small import SMALL
 
-from forsooth.attributions import METHODS as CATALOGUE
-from forsooth.datasets.articles import Setting
-from forsooth.datasets.articles import articles as make
-from forsooth.datasets.texts import Documents
-from forsooth.models import attention, rationale
-from forsooth.suites.articles import plan as articles
-from forsooth.suites.articles import settings as articles_presets
-from forsooth.suites.articles import tasks as reading
-from forsooth.suites.articles import words as weighing
+from forsooth.engine import make_task
+from forsooth.records import Cell, Choice, Plan, Row
+from forsooth.settings import changed
+from forsooth.suites.articles import documents, selections
+from forsooth.suites.articles.data import Chosen, DataSpec, Panel, Setting, dataset
+from forsooth.suites.articles.documents import Document
+from forsooth.suites.articles.reproduce_attention import plan_figure
+from forsooth.suites.articles.reproduce_selections import plan_selections
+from forsooth.suites.articles.settings import PAPER
 
 pytestmark = pytest.mark.usefixtures("single")
+TEMPLATE = Row("articles", documents.PART)
+SPEC = DataSpec(Setting("CN", sizes=(40, 6, 8), length=40), seed=1)
+PANEL = Panel("CN", "attention", 0)
 
 
-ODD = Documents(
-    "odd",
-    (
-        "the cat saw a dog near the house and a tree .",
-        "no such words here , none at all",
-        "the a the a",
-        "the 日本 cat naïve saw a $1 dog near the house $2 .",
-        "the",
-        *("the cat saw a dog in some place " * k for k in range(1, 6)),
-    ),
-    {"documents": 10, "empty": 0, "undecodable_bytes": 0},
-)
+def document(weights: list[float]) -> Document:
+    """ "a cat a dog the", of which the first two articles tell the label and the last does not."""
+    correlating = torch.tensor([1, 0, 1, 0, 0], dtype=torch.bool)
+    non_correlating = torch.tensor([0, 0, 0, 0, 1], dtype=torch.bool)
+    other = ~correlating & ~non_correlating
+    words = ["a", "cat", "a", "dog", "the"]
+    return Document(7, 1, words, torch.tensor(weights), correlating, non_correlating, other)
 
 
-@pytest.fixture(scope="module")
-def odd():
-    """Documents as they are, an empty one put in; truth and words of each kind."""
-    made = make(Setting("CN", sizes=(6, 2, 2), filtered=False), ODD, seed=0)
-    x = made.dataset.x.clone()
-    x[0] = 0
-    keep = x != 0
-    return replace(
-        made,
-        dataset=replace(made.dataset, x=x, truth=made.dataset.truth & keep),
-        non_correlating=made.non_correlating & keep,
-    )
+def test_attention_on_a_document_by_hand():
+    row = documents.attention_row(TEMPLATE, document([0.4, 0.1, 0.05, 0.15, 0.3]))
+    assert (row.sample, row.columns["label"], row.columns["words"], row.columns["articles"]) == (7, 1, 5, 2)
+    assert row.value == pytest.approx(0.45) and row.columns["attr_non_correlating"] == pytest.approx(0.3)
+    assert row.columns["frequency"] == 0.4
+    assert row.columns["articles_above_neighbours"] == 0.5  # the first, and not the one between cat and dog
+    assert row.columns["others_above_neighbours"] == 0
+    assert (row.columns["largest"], row.columns["largest_is_article"]) == ("a", 1)
 
 
-def readers(words: int, variant: str = "small"):
-    torch.manual_seed(0)
-    for build in (attention.attention, rationale.relaxed, rationale.reinforce):
-        model = build(words=words, variant=variant)
-        for parameter in model.parameters():
-            torch.nn.init.normal_(parameter, std={"small": 0.5, "paper": 0.1}[variant])
-        yield model.eval().requires_grad_(False)
+def test_the_largest_weight_on_another_word_is_not_on_an_article():
+    row = documents.attention_row(TEMPLATE, document([0.1, 0.6, 0.1, 0.1, 0.1]))
+    assert (row.columns["largest"], row.columns["largest_is_article"]) == ("cat", 0)
 
 
-def ask(method: str) -> dict:
-    record = next(m for m in CATALOGUE if m.name == method)
-    return {"method": method, "null": record.null, "seed": 3, "device": "cpu"}
+def test_a_share_of_no_words_is_not_defined():
+    assert np.isnan(documents.share_of(torch.tensor([True, False]), torch.tensor([False, False])))
+    assert documents.share_of(torch.tensor([True, False]), torch.tensor([True, True])) == 0.5
 
 
-def weights(model, made, rows, method):
-    own = None if ask(method)["null"] else model
-    return weighing.weights_of_words(own, made, rows, ask(method), fit=torch.arange(6))
+def test_marks_of_a_selection_by_hand():
+    own = document([1.0, 0.0, 0.0, 0.5, 1.0])
+    assert documents.marked(own) == "[a] cat _a_ [dog] [the!]"
 
 
-def can(model, method):
-    return (
-        articles.unable(
-            next(m for m in CATALOGUE if m.name == method),
-            articles.Reader(attention.ATTENTION if hasattr(model, "attend") else rationale.RELAXED, 0, None),
-        )
-        == ""
-    )
+def test_a_selection_on_a_document_by_hand():
+    row = documents.selection_row(TEMPLATE, document([1.0, 0.2, 0.0, 0.5, 1.0]))
+    assert row.value == 4 and row.columns["text"] == "[a] [cat] _a_ [dog] [the!]"
+    counts = {name: row.columns[name] for name in ("articles", "hits", "misled", "others", "first_others")}
+    assert counts == {"articles": 2, "hits": 1, "misled": 1, "others": 2, "first_others": 1}
 
 
-@pytest.mark.parametrize(("variant", "step"), [("small", 1), ("paper", 3)])
-@pytest.mark.parametrize("method", [*articles_presets.OWN, *articles_presets.POST_HOC, *articles_presets.NULLS])
-def test_a_batch_of_one_is_its_row_in_any_batch(odd, method, variant, step):
-    """Whatever the lengths of the neighbours; random methods draw by sample or for all alike."""
-    rows = torch.arange(len(odd.dataset.x))
-    rows = rows[reading.lengths_of(odd.dataset.x[rows]) < 30][::step]
-    for model in readers(len(odd.vocabulary), variant):
-        if not can(model, method):
-            continue
-        together = weights(model, odd, rows, method)["weights"]
-        for k in range(0, len(rows), 3 // step):
-            alone = weights(model, odd, rows[k : k + 1], method)["weights"]
-            scale = together[k].abs().amax().clamp(min=1)
-            torch.testing.assert_close(alone[0] / scale, together[k] / scale, rtol=0, atol=1e-5)
+def test_counts_are_of_one_type_with_those_of_other_rows():
+    row = documents.selection_row(TEMPLATE, document([1.0, 0.0, 0.0, 0.0, 0.0]))
+    assert all(isinstance(row.columns[name], float) for name in ("hits", "misled"))  # a table has one type a column
+    attention = documents.attention_row(TEMPLATE, document([1.0, 0.0, 0.0, 0.0, 0.0]))
+    assert isinstance(attention.columns["words"], float)
 
 
-def test_what_models_say_of_themselves(odd):
-    rows = torch.arange(len(odd.dataset.x))
-    tokens = odd.dataset.x[rows]
-    one, two, three = readers(len(odd.vocabulary))
-    found = weights(one, odd, rows, "attention")["weights"]
-    np.testing.assert_allclose(found.sum(1)[1:], 1, rtol=1e-5)
-    assert (found[0] == 0).all() and (found[tokens == 0] == 0).all()
-    torch.testing.assert_close(found.float(), one.attention(tokens), rtol=1e-4, atol=1e-6)
-    for model in (two, three):
-        z = weights(model, odd, rows, "rationale")["weights"]
-        torch.testing.assert_close(z.float(), model.selection(tokens), rtol=1e-4, atol=1e-6)
+def kept(weights: torch.Tensor, rows: torch.Tensor) -> Cell:
+    return Cell(tensors={"weights": weights, "rows": rows})
 
 
-def test_shapley_values_of_words_are_complete(odd):
-    rows = torch.arange(1, 5)
-    model = next(readers(len(odd.vocabulary)))
-    for method in ("shapley_sampling", "kernel_shap"):
-        found = weights(model, odd, rows, method)
-        for k, row in enumerate(rows.tolist()):
-            tokens = odd.dataset.x[row : row + 1]
-            length = int(reading.lengths_of(tokens))
-            logits = model(tokens)[0]
-            empty = model.from_embedded(torch.zeros(1, length, model.embedding.dims)).logits[0]
-            target = int(logits.argmax())
-            assert found["weights"][k].sum().item() == pytest.approx((logits - empty)[target].item(), abs=1e-4)
-        assert (found["gap"] < 1e-3).all()
+def test_documents_come_without_their_padding():
+    own = dataset(SPEC)
+    chosen = Chosen(own, own.dataset.splits["test"])
+    cell = kept(torch.rand(chosen.tokens.shape), chosen.rows)
+    found = list(documents.weighed_documents(cell, own))
+    assert [one.row for one in found] == chosen.rows.tolist()
+    for one, length in zip(found, chosen.lengths.tolist(), strict=True):
+        assert len(one.words) == len(one.weights) == len(one.correlating) == length
+        told = {word for word, there in zip(one.words, one.correlating.tolist(), strict=True) if there}
+        assert told <= {("a", "the")[one.label]}
 
 
-def test_odd_documents_are_rows_with_a_status(odd):
-    rows = torch.arange(len(odd.dataset.x))
-    model = next(readers(len(odd.vocabulary)))
-    metrics = {"attr_words": 1, "attr_words_non_correlating": 1}
-    found = weighing.judged(weights(model, odd, rows, "gradient"), odd, rows, metrics, {"part": "scores"})
-    table = pd.DataFrame(found)
-    own = table[table["metric"].eq("attr_words")].set_index("sample")
-    assert len(own) == len(rows)
-    without = ~odd.dataset.truth.any(1)
-    assert without.sum() >= 2
-    for sample in rows.tolist():
-        line = own.loc[sample]
-        if without[sample]:
-            assert (
-                line["status"] == "no sample" and "no correlating words" in line["message"] and np.isnan(line["value"])
-            )
-        else:
-            assert line["status"] == "ok" and 0 <= line["value"] <= 1
+def test_a_cell_without_weights_leaves_no_rows():
+    assert documents.attention_by_document(Cell(), spec=SPEC, panel=PANEL).rows == ()
+    assert documents.selection_by_document(Cell(), spec=SPEC, panel=PANEL).rows == ()
 
 
-def test_a_document_of_ten_thousand_words():
-    long = Documents("long", ("the cat saw a dog . " * 1700, *("the cat saw a dog " * 3,) * 4), ODD.facts)
-    made = make(Setting("NC", sizes=(2, 1, 2), length=10_000), long, seed=0)
-    row = reading.lengths_of(made.dataset.x).argmax()[None]
-    assert reading.lengths_of(made.dataset.x[row]).item() == 10_000
-    one, two, _ = readers(len(made.vocabulary))
-    for model, method in ((one, "attention"), (one, "gradient"), (two, "rationale")):
-        found = weighing.weights_of_words(model, made, row, ask(method), fit=torch.arange(2))
-        assert found["weights"].isfinite().all() and found["told"] == [None]
+def test_rows_carry_their_panel():
+    own = dataset(SPEC)
+    rows = own.dataset.splits["test"][:2]
+    cell = kept(torch.rand(2, own.dataset.x.shape[1]), rows)
+    for function, method in (
+        (documents.attention_by_document, "attention"),
+        (documents.selection_by_document, "rationale"),
+    ):
+        table = function(cell, spec=SPEC, panel=PANEL).rows
+        assert [row.sample for row in table] == rows.tolist()
+        assert {(row.part, row.model, row.method, row.columns["kind"]) for row in table} == {
+            ("documents", "attention", method, "CN")
+        }
+
+
+def test_every_task_that_keeps_weights_is_followed_by_one_that_reads_them():
+    settings = changed(PAPER, {**SMALL, "methods": ("attention", "gradient", "random"), "kinds": ("CN",)})
+    plan = plan_figure(settings, Choice())
+    readers = [task for task in plan.tasks if task.id == "articles.attention_by_document"]
+    by_key = {task.key: task for task in plan.tasks}
+    needed = [by_key[task.needs[0]] for task in readers]
+    assert [task.name for task in needed] == ["explain: attention, attention 0, CN"]
+    assert readers[0].arguments == {name: needed[0].arguments[name] for name in ("spec", "panel")}
+    assert plan.tasks[-1] is readers[-1]
+
+
+def test_every_selection_is_followed_by_a_task_that_reads_it():
+    settings = changed(PAPER, {**SMALL, "methods": (), "kinds": ("CN",)})
+    plan = plan_selections(settings, Choice())
+    ids = [task.id for task in plan.tasks]
+    assert ids.count("articles.selection_by_document") == ids.count("articles.select") == 4
+
+
+def test_a_plan_without_such_tasks_stays_as_it_is():
+    plan = Plan(tasks=(make_task(selections.optimum, {"spec": SPEC, "factors": {"kind": "CN"}}, name="lines"),))
+    assert documents.with_documents(plan, documents.selection_by_document, of="articles.select") == plan

@@ -1,8 +1,9 @@
 """Figures of the planted suite from rows written by hand: who is drawn, where, and that nothing is cut off."""
 
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 from report.by_hand import run_of
@@ -11,6 +12,9 @@ from report.made_up import row
 from forsooth.report import Results
 from forsooth.report.drawing import VERMILION, Drawing
 from forsooth.report.figures import draw
+from forsooth.suites.planted.figures import FIGURES
+from forsooth.suites.planted.means import model_means
+from forsooth.suites.planted.reproduce import table_of
 
 PLAIN = {"manipulation": "watermark", "model": "net", "kind": "similar", "presence": "with", "er": 0.2, "level": 0}
 PLAIN |= {"r": 0.5, "accuracy": 0.99, "epoch": 3, "p_star": None, "metric": "attr", "method": "saliency"}
@@ -48,7 +52,7 @@ def made() -> Results:
 
 
 def named(made: Results, exhibit: str) -> dict[str, Drawing]:
-    return {drawing.name: drawing for drawing in draw(exhibit, made, {})}
+    return {drawing.name: drawing for drawing in draw(exhibit, made, {}, FIGURES)}
 
 
 def lines(drawing: Drawing, column: int = 0) -> list[tuple[list[float], list[float], str]]:
@@ -116,10 +120,49 @@ def test_other_runs_have_no_such_figure(made: Results) -> None:
     others = Results(made.folder, made.run, made.rows.drop(columns="p_star"), made.timings, made.pictures)
     nothing = Results(made.folder, made.run, made.rows[:0], made.timings, made.pictures)
     for run in (others, nothing):
-        assert draw("planted_curves", run, {}) == () == draw("planted_gate", run, {})
+        assert draw("planted_curves", run, {}, FIGURES) == () == draw("planted_gate", run, {}, FIGURES)
 
 
 def test_two_models_have_two_figures(made: Results) -> None:
     rows = pd.concat([made.rows, made.rows.assign(model="other")], ignore_index=True)
     both = Results(made.folder, made.run, rows, made.timings, made.pictures)
     assert {"planted_r_net", "planted_r_other"} <= set(named(both, "planted_curves"))
+
+
+def test_what_failed_without_a_region_is_a_point_too(made: Results) -> None:
+    broken = pd.DataFrame(scored("scores", "5.1", method="mine", value=float("nan"), status="error", er=None))
+    rows = pd.concat([made.rows, broken], ignore_index=True)
+    run = {**made.run, "methods": {**made.run["methods"], "mine": {"null": False}}}
+    both = Results(made.folder, run, rows, made.timings, made.pictures)
+    regions = named(both, "planted_curves")["planted_regions"]
+    axes = {axis.get_ylabel(): axis for axis in regions.figure.axes}
+    assert "mine" in axes
+
+
+def test_the_page_draws_what_the_reproduction_prints(made: Results) -> None:
+    """Every point of every panel: their mean is the number of the table, their least squares its slope."""
+    figures = {"5.1": "planted_regions", "5.2": "planted_checkpoints", "5.3": "planted_visibility", "5.4": "planted_r"}
+    drawings = named(made, "planted_curves")
+    for experiment, name in figures.items():
+        table = table_of(model_means(made.rows[made.rows["experiment"].eq(experiment)]), experiment)
+        drawn = points_of(drawings[name])
+        assert set(drawn) == {tuple(key) for key in table[["method", "manipulation", "presence"]].to_numpy()}
+        for line in table.to_dict("records"):
+            values = drawn[line["method"], line["manipulation"], line["presence"]]
+            assert np.mean(values) == pytest.approx(line["attr"]), (experiment, line)
+
+
+def points_of(drawing: Drawing) -> dict[tuple[str, str, str], list[float]]:
+    """(method, manipulation, presence) -> heights of all points of a grid."""
+    presences = {"o": "with", "x": "without"}
+    grid = drawing.figure.axes[0].get_gridspec()
+    axes = drawing.figure.axes
+    kinds = [axis.get_title() for axis in axes[: grid.ncols]]
+    methods = [axis.get_ylabel() for axis in axes[:: grid.ncols]]
+    points: dict[tuple[str, str, str], list[float]] = {}
+    for axis, (method, kind) in zip(axes, product(methods, kinds), strict=True):
+        for line in axis.get_lines():
+            if line.get_marker() in presences:
+                key = (method, kind, presences[line.get_marker()])
+                points.setdefault(key, []).extend(map(float, line.get_ydata()))
+    return points

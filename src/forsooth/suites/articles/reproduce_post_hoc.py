@@ -1,85 +1,95 @@
 """What a reader would use instead of attention: every method on the same models. The paper does not ask this."""
 
-from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
 import pandas as pd
 
 from forsooth.counted import counted
-from forsooth.names import find
-from forsooth.records import Artefact, Choice, Plan, UsageError
-from forsooth.scores import METRICS
-from forsooth.settings import changed
-from forsooth.store import Store
-from forsooth.suites.articles import settings as articles_presets
-from forsooth.suites.articles.reproduce import FAR, made, on_what
-from forsooth.suites.verdicts import SHARE, crossed, mean_of
+from forsooth.records import NO_MODEL, Judgement, Outcome, Reproduction
+from forsooth.scores.selection import ATTR_WORDS
+from forsooth.stats import SHARE, Interval, samples_and_trainings
+from forsooth.suites.articles.plan import plan
+from forsooth.suites.articles.sentences import FAR, basis, judgement, nothing_to_judge
+from forsooth.suites.articles.settings import PAPER
 
-Perform = Callable[[Plan], Store]
-ASKED = replace(articles_presets.PAPER, trainings=3, rates_article=(), rates_halves=(), samples=60)
+EVERY_METHOD = replace(PAPER, trainings=3, rates_article=(), rates_halves=(), samples=60)
 NEAR_ONE = 0.9
 GROUP = ["kind", "model", "method"]
 
 
-def post_hoc(choice: Choice, perform: Perform, changes: Mapping[str, Any]) -> tuple[pd.DataFrame, str]:
+def judge(outcome: Outcome) -> Judgement:
     """Attr% on the correlating articles by kind of data, model and method, over documents and trainings."""
-    settings = changed(ASKED, changes)
-    _, _, rows = made(settings, choice, perform)
-    scored = rows[rows["metric"].eq("attr_words") & rows["sample"].ge(0) & rows["method"].ne("")]
-    if scored[scored["model"].ne("none")].empty:
-        raise UsageError(f"no model passed its gate, so there is nothing to judge. {on_what(rows, settings)}")
+    rows = outcome.rows
+    scored = rows[rows["metric"].eq("attr_words") & rows["sample"].ge(0)]
+    if scored[scored["model"].ne(NO_MODEL)].empty:
+        raise nothing_to_judge("model", outcome)
     table = pd.DataFrame([line_of(key, own) for key, own in scored.groupby(GROUP, sort=False)])
-    words = [
-        on_what(rows, settings),
+    sentences = [
+        basis(outcome),
         "Intervals are over documents and over trainings, where there are several.",
         *silent(table),
+        *verdicts(table),
     ]
-    return table.round(4), "\n".join([*words, *verdicts(table)]) + "\n"
+    return judgement(table.round(4), sentences)
 
 
-def line_of(key: tuple[str, ...], rows: pd.DataFrame) -> dict[str, Any]:
+def line_of(key: tuple[Any, ...], rows: pd.DataFrame) -> dict[str, Any]:
     """One method for the trainings of one model, from a row for each document and training.
 
     A map without any weight counts as 0, as it does on the board: `failed` is the share of those, and `attr_defined`
     the mean without them.
     """
-    rows = counted(rows, find("attr_words", METRICS, argument="metrics"))
-    by_document, by_training = (rows.groupby(unit)["value"].mean() for unit in ("sample", "model_seed"))
-    one = len(by_training) < 2
-    found = mean_of(by_document, bounds=SHARE) if one else crossed(by_document, by_training, bounds=SHARE)
-    line = {**dict(zip(GROUP, key, strict=True)), **dict(zip(("attr", "low", "high", "documents"), found, strict=True))}
-    line |= {"trainings": len(by_training), "sd_trainings": by_training.std(), "frequency": rows["frequency"].mean()}
-    defined = rows.loc[~rows["failed"], "value"].mean()
-    return {**line, "failed": rows["failed"].mean(), "attr_defined": defined}
+    rows = counted(rows, ATTR_WORDS)
+    attr = attr_interval(rows)
+    by_training = rows.groupby("model_seed")["value"].mean()
+    return {
+        **dict(zip(GROUP, key, strict=True)),
+        "attr": attr.mean,
+        "low": attr.low,
+        "high": attr.high,
+        "documents": attr.n,
+        "trainings": len(by_training),
+        "sd_trainings": by_training.std(),
+        "frequency": rows["frequency"].mean(),
+        "failed": rows["failed"].mean(),
+        "attr_defined": rows.loc[~rows["failed"], "value"].mean(),
+    }
+
+
+def attr_interval(rows: pd.DataFrame) -> Interval:
+    """Mean Attr% over documents and, where there are several, trainings; the page draws it as it is printed here."""
+    return samples_and_trainings(rows, bounds=SHARE)
 
 
 def silent(table: pd.DataFrame) -> list[str]:
     """A map that is zero everywhere has no share of its own. Who gave how many of them."""
     lines = table[table["failed"] > 0].itertuples()
     who = [f"{r.kind}, {r.model}, {r.method}: {r.failed:.0%}, without them {r.attr_defined:.2f}" for r in lines]
-    return [f"Maps without any weight have no Attr% and count as 0. {'; '.join(who)}."] if who else []
+    if not who:
+        return []
+    return [f"Maps without any weight have no Attr% and count as 0. {'; '.join(who)}."]
 
 
 def verdicts(table: pd.DataFrame) -> list[str]:
     """For every kind of data and model: who is near 1, who is far from it, and who is no better than a constant map."""
-    lines = []
-    for (kind, model), own in table[table["model"].ne("none")].groupby(["kind", "model"], sort=False):
-        parts = []
-        for words, chosen in (
-            (f"near 1 (interval above {NEAR_ONE})", own["low"] > NEAR_ONE),
-            (f"far from 1 (interval below {FAR})", own["high"] < FAR),
-            ("not surely above the frequency", own["low"] <= own["frequency"]),
-        ):
-            who = [f"{m} {a:.2f} [{lo:.2f}, {hi:.2f}]" for m, a, lo, hi in _lines(own[chosen])]
-            parts.append(f"{words}: {', '.join(who) or 'none'}")
-        lines.append(f"{kind}, {model}. {'; '.join(parts)}.")
-    return lines
+    sentences = []
+    for (kind, model), own in table[table["model"].ne(NO_MODEL)].groupby(["kind", "model"], sort=False):
+        parts = [
+            f"near 1 (interval above {NEAR_ONE}): {listed(own[own['low'] > NEAR_ONE])}",
+            f"far from 1 (interval below {FAR}): {listed(own[own['high'] < FAR])}",
+            f"not surely above the frequency: {listed(own[own['low'] <= own['frequency']])}",
+        ]
+        sentences.append(f"{kind}, {model}. {'; '.join(parts)}.")
+    return sentences
 
 
-def _lines(table: pd.DataFrame) -> list[tuple[str, float, float, float]]:
-    chosen = table.sort_values("attr", ascending=False)[["method", "attr", "low", "high"]]
-    return list(chosen.itertuples(index=False, name=None))
+def listed(table: pd.DataFrame) -> str:
+    """The methods with their intervals, the highest first."""
+    lines = table.sort_values("attr", ascending=False).itertuples()
+    return ", ".join(f"{r.method} {r.attr:.2f} [{r.low:.2f}, {r.high:.2f}]" for r in lines) or "none"
 
 
-ARTEFACTS = (Artefact("articles/post-hoc", "Attr% of every method on the same models", post_hoc),)
+REPRODUCTIONS = (
+    Reproduction("articles/post-hoc", "Attr% of every method on the same models", EVERY_METHOD, plan, judge),
+)

@@ -1,34 +1,48 @@
 """What the articles suite asks, at the scale of a demo, a laptop and the paper. [zhou2022feature]"""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
 from forsooth.datasets.articles import KINDS
 from forsooth.models import train_text
+from forsooth.models.train_text import TextRecipe
 from forsooth.records import UsageError
 
-ATTENTION, RELAXED, REINFORCE = "attention", "rationale_relaxed", "rationale_reinforce"
-OWN = {"attention": (ATTENTION,), "rationale": (RELAXED, REINFORCE)}  # method -> the models that have it
+ATTENTION = "attention"
+RELAXED = "rationale_relaxed"
+REINFORCE = "rationale_reinforce"
+READERS = (ATTENTION, RELAXED, REINFORCE)
+INTRINSIC = ("attention", "rationale")  # what a model says of itself
 POST_HOC = (
-    *("gradient", "gradient_x_input", "integrated_gradients", "smooth_grad"),
-    *("lime", "kernel_shap", "shapley_sampling", "occlusion"),
+    "gradient",
+    "gradient_x_input",
+    "integrated_gradients",
+    "smooth_grad",
+    "lime",
+    "kernel_shap",
+    "shapley_sampling",
+    "occlusion",
 )
 NULLS = ("random", "constant", "oracle")
-SELECTIONS = ("precision_selected", "recall_selected")
-RECIPES = {
-    "quick": dict(
-        zip(
-            (ATTENTION, RELAXED, REINFORCE),
-            (train_text.ATTENTION_QUICK, train_text.RELAXED_QUICK, train_text.REINFORCE_QUICK),
-            strict=True,
-        )
-    ),
-    "paper": {ATTENTION: train_text.ATTENTION_PAPER, **dict.fromkeys(OWN["rationale"], train_text.RATIONALE_PAPER)},
+RECIPES: Mapping[str, Mapping[str, TextRecipe]] = {
+    "quick": {
+        ATTENTION: train_text.ATTENTION_QUICK,
+        RELAXED: train_text.RELAXED_QUICK,
+        REINFORCE: train_text.REINFORCE_QUICK,
+    },
+    "paper": {
+        ATTENTION: train_text.ATTENTION_PAPER,
+        RELAXED: train_text.RATIONALE_PAPER,
+        REINFORCE: train_text.RATIONALE_PAPER,
+    },
     "released": {
         ATTENTION: train_text.ATTENTION_PAPER,
-        **dict.fromkeys(OWN["rationale"], train_text.RATIONALE_RELEASED),
+        RELAXED: train_text.RATIONALE_RELEASED,
+        REINFORCE: train_text.RATIONALE_RELEASED,
     },
 }
+RENAMED: Mapping[str, str] = {"cap": "max_vocabulary", "filtered": "require_articles_in_both_halves"}
 
 
 @dataclass(frozen=True)
@@ -36,24 +50,33 @@ class Settings:
     """Everything that decides the numbers.
 
     kinds                Article: all articles tell the label; CN: those of the first half; NC: those of the second
-    trainings            of the attention model of each kind; `rationale_trainings` of each rationale model and rate
-    rates_article        target rates of selection in Article; `rates_halves` in CN and NC
-    rate_article         the rate whose model all methods explain, the others are asked for their selection only;
-                         `rate_halves` in CN and NC
+    models               attention, rationale_relaxed, rationale_reinforce: who is trained and explained
+    methods              of the catalogue, asked where a model can answer
+    metrics              of the catalogue, on which methods are ranked
+    trainings            of the attention model of each kind
+    rationale_trainings  of each rationale model, for each kind and rate
+    rates_article        target rates of selection in Article, beside `rate_article`
+    rates_halves         target rates of selection in CN and NC, beside `rate_halves`
+    rate_article         in Article, the rate whose model all methods explain; the others only select
+    rate_halves          the same in CN and NC
     sizes                documents in train, val and test; all shrink by one factor where there are fewer
     length               tokens after which a document is cut
-    filtered             leave out documents without an article in each half
+    max_vocabulary       words in the vocabulary at most
+    require_articles_in_both_halves  leave out documents without an article in each half
     vectors              .npz of word vectors, which then stay as they are; None: learned
-    recipe               "released": the regulariser of the rate as in the authors' code
+    attention_variant    size of the attention model: as in the paper, or small
+    rationale_variant    cell and size of the rationale models: as in the paper, fused (an LSTM of that size), or small
+    recipe               how they are trained; "released": the regulariser of the rate as in the authors' code
     samples              test documents that are explained; None: all
-    gate, gate_reinforce least test accuracy of a model that is explained, and of one trained by REINFORCE
+    gate                 least test accuracy of a model that is explained
+    gate_reinforce       the same of one trained by REINFORCE
     epochs               of a training at most; None: as in the recipe
-    restarts             new beginnings of a training that does not meet its aims
+    restarts             how often a training that does not meet its aims is restarted
     """
 
     kinds: tuple[str, ...] = KINDS
-    models: tuple[str, ...] = (ATTENTION, RELAXED, REINFORCE)
-    methods: tuple[str, ...] = (*OWN, *POST_HOC, *NULLS)
+    models: tuple[str, ...] = READERS
+    methods: tuple[str, ...] = (*INTRINSIC, *POST_HOC, *NULLS)
     metrics: tuple[str, ...] = ("attr_words", "attr_words_non_correlating")
     trainings: int = 11
     rationale_trainings: int = 1
@@ -63,8 +86,8 @@ class Settings:
     rate_halves: float = 0.05
     sizes: tuple[int, int, int] = (10_000, 1_000, 1_000)
     length: int = 256
-    cap: int = 20_000
-    filtered: bool = True
+    max_vocabulary: int = 20_000
+    require_articles_in_both_halves: bool = True
     vectors: str | None = None
     attention_variant: Literal["paper", "small"] = "paper"
     rationale_variant: Literal["paper", "fused", "small"] = "paper"
@@ -95,11 +118,13 @@ DEMO = replace(
     QUICK,
     kinds=("Article", "CN"),
     models=(ATTENTION, RELAXED),
-    methods=tuple(name for name in QUICK.methods if name != "kernel_shap"),  # the dearest; shapley_sampling is its like
+    # kernel_shap is the most expensive, and shapley_sampling is its like
+    methods=tuple(name for name in QUICK.methods if name != "kernel_shap"),
     rates_article=(),
     rates_halves=(),
     samples=6,
 )
+PRESETS = {"demo": DEMO, "quick": QUICK, "paper": PAPER, "released": RELEASED}
 
 
 def check(settings: Settings) -> None:
@@ -109,5 +134,6 @@ def check(settings: Settings) -> None:
         if value is not None and value < 1:
             raise UsageError(f"`{name}` must be at least 1, got {value}")
     for name in ("gate", "gate_reinforce"):
-        if not 0 <= getattr(settings, name) <= 1:
-            raise UsageError(f"`{name}` must be an accuracy from 0 to 1, got {getattr(settings, name)}")
+        value = getattr(settings, name)
+        if not 0 <= value <= 1:
+            raise UsageError(f"`{name}` must be an accuracy from 0 to 1, got {value}")

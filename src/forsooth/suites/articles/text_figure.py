@@ -14,17 +14,26 @@ from matplotlib.font_manager import findfont, get_font
 from matplotlib.patches import Patch, Rectangle
 from numpy.typing import NDArray
 
-from forsooth.report.aggregate import NO_MODEL, Results, levels, text
+from forsooth.records import NO_MODEL
+from forsooth.report.aggregate import Results, levels
 from forsooth.report.drawing import BLUE, GREEN, INK, MUTED, ORANGE, Drawing, Tables, note, sheet
+from forsooth.wording import text
 
 Floats = NDArray[np.float64]
 POINTS = 8.0  # size of the letters
 CHARACTER = 0.602 * POINTS / 72  # inches: every letter of the font has this width
 ROW = 0.2  # inches of a line of text
 ACROSS = 104  # letters in a line
+GAP = 0.6  # lines between paragraphs
 FONT = "DejaVu Sans Mono"  # matplotlib brings it along
+LETTERS: dict[str, Any] = {"family": FONT, "fontsize": POINTS, "parse_math": False, "va": "center"}
 UNKNOWN = "?"
 COLUMNS = ("tensor", "shows", "kind", "model", "method", "words")
+LEGEND = [
+    Patch(color=ORANGE, label="correlating articles"),
+    Patch(color=BLUE, label="non-correlating articles"),
+    Patch(color=GREEN, label="others"),
+]
 
 
 class Document(NamedTuple):
@@ -34,7 +43,16 @@ class Document(NamedTuple):
     articles: Floats
 
 
-class Placed(NamedTuple):
+class Page(NamedTuple):
+    """A document, and the weights (length,) that each method gives to its words for one model."""
+
+    kind: str
+    model: str
+    document: Document
+    maps: dict[str, Floats]
+
+
+class Place(NamedTuple):
     """A word in a paragraph: its line, its first column, and how many columns it takes."""
 
     line: int
@@ -44,88 +62,78 @@ class Placed(NamedTuple):
 
 def articles_text(results: Results, tables: Tables) -> tuple[Drawing, ...]:
     """One document for each kind of data and each model, painted by every method."""
-    pictures, drawings = _pictures(results), []
-    for kind, model, document, maps in _shown(results, pictures):
-        told = ", ".join(method for method, _ in maps)
-        drawings.append(
-            Drawing(
-                name=f"articles_text_{kind}_{model}",
-                title=f"One document in colour: {kind}, {model}",
-                caption="The darker a word, the larger its |attribution|, as a share of the largest of the document. "
-                "Correlating articles have a thick orange line below, non-correlating ones a thin blue one: only words "
-                "on orange lines tell the label. A dash: no map; a 0: a map of zeros. "
-                "A question mark may stand for a sign that the font lacks.",
-                alt=f"A document of {len(document.words)} words, painted by {told}",
-                figure=_paragraphs(document, maps),
-            )
+    return tuple(
+        Drawing(
+            name=f"articles_text_{page.kind}_{page.model}",
+            title=f"One document in colour: {page.kind}, {page.model}",
+            caption="The darker a word, the larger its |attribution|, as a share of the largest of the document. "
+            "Correlating articles have a thick orange line below, non-correlating ones a thin blue one: only words "
+            "on orange lines tell the label. A dash: no map; a 0: a map of zeros. "
+            "A question mark may stand for a sign that the font lacks.",
+            alt=f"A document of {len(page.document.words)} words, painted by {', '.join(page.maps)}",
+            figure=_paragraphs(page.document, page.maps),
         )
-    return tuple(drawings)
+        for page in _pages(results)
+    )
 
 
 def articles_attention(results: Results, tables: Tables) -> tuple[Drawing, ...]:
     """Attention weight of every word of one document, as Figs. 5 and 7 of [zhou2022feature]."""
-    found = [
-        (kind, document, dict(maps)["attention"])
-        for kind, _, document, maps in _shown(results, _pictures(results))
-        if "attention" in dict(maps)
-    ]
-    if not found:
+    pages = [page for page in _pages(results) if "attention" in page.maps]
+    if not pages:
         return ()
-    figure = sheet(9, 0.6 + 1.35 * len(found))
-    axes = figure.subplots(len(found), 1, squeeze=False)[:, 0]
-    for axis, (kind, document, weights) in zip(axes, found, strict=True):
-        _bars(axis, document, weights)
-        note(axis, kind, (0, 1), (0, 3))
-    handles = [
-        Patch(color=colour, label=words)
-        for colour, words in ((ORANGE, "correlating articles"), (BLUE, "non-correlating articles"), (GREEN, "others"))
-    ]
-    figure.legend(handles=handles, loc="lower center", ncols=3, frameon=False)
-    figure.tight_layout(rect=(0, 0.32 / figure.get_figheight(), 1, 1))
-    return (
-        Drawing(
-            name="articles_attention",
-            title="Attention on every word of one document",
-            caption="Each bar is a word, in the order of the text, its height the attention weight. A model that is "
-            "right must read the orange words; the others tell nothing (Figs. 5 and 7 of the paper).",
-            alt=f"Bars of attention weights for {', '.join(kind for kind, _, _ in found)}",
-            figure=figure,
-        ),
+    drawing = Drawing(
+        name="articles_attention",
+        title="Attention on every word of one document",
+        caption="Each bar is a word, in the order of the text, its height the attention weight. A model that is "
+        "right must read the orange words; the others tell nothing (Figs. 5 and 7 of the paper).",
+        alt=f"Bars of attention weights for {', '.join(page.kind for page in pages)}",
+        figure=_attention(pages),
     )
+    return (drawing,)
+
+
+def _attention(pages: Sequence[Page]) -> Figure:
+    figure = sheet(9, 0.6 + 1.35 * len(pages))
+    axes = figure.subplots(len(pages), 1, squeeze=False)[:, 0]
+    for axis, page in zip(axes, pages, strict=True):
+        _bars(axis, page.document, page.maps["attention"])
+        note(axis, page.kind, (0, 1), (0, 3))
+    figure.legend(handles=LEGEND, loc="lower center", ncols=3, frameon=False)
+    figure.tight_layout(rect=(0, 0.32 / figure.get_figheight(), 1, 1))
+    return figure
 
 
 def _bars(axis: Axes, document: Document, weights: Floats) -> None:
-    colour = np.where(document.articles[0] > 0, ORANGE, np.where(document.articles[1] > 0, BLUE, GREEN))
-    axis.bar(range(len(weights)), np.abs(weights), color=colour.tolist(), width=0.85, linewidth=0)
+    correlating, non_correlating = document.articles > 0
+    colours = np.select([correlating, non_correlating], [ORANGE, BLUE], GREEN)
+    axis.bar(range(len(weights)), np.abs(weights), color=colours.tolist(), width=0.85, linewidth=0)
     axis.set_xticks([])
     axis.set_xlim(-0.6, len(weights) - 0.4)
     axis.locator_params(axis="y", nbins=3)
     axis.grid(axis="y")
 
 
-def _pictures(results: Results) -> pd.DataFrame:
-    """run.json's pictures of this suite that are there."""
-    frame = pd.DataFrame(results.run["pictures"]).reindex(columns=list(COLUMNS))
-    return frame[frame["tensor"].isin(list(results.pictures)) & frame["shows"].notna()]
-
-
-def _shown(results: Results, pictures: pd.DataFrame) -> Iterator[tuple[str, str, Document, list[tuple[str, Floats]]]]:
-    """Kind of data, model, document, and the map of each method, for every panel that has one."""
-    if pictures.empty:
-        return
-    for kind in levels(results, "kind"):
-        here = pictures[pictures["kind"].map(text).eq(kind)]
-        shown = here[here["shows"].eq("document")]
-        if shown.empty:
-            continue
-        picture = shown.iloc[0]
-        document = Document([_plain(word) for word in picture["words"]], results.pictures[picture["tensor"]])
+def _pages(results: Results) -> Iterator[Page]:
+    """Every kind of data and model that has a map of its own; maps that ignore the model are on all pages."""
+    pictures = pd.DataFrame(results.run["pictures"]).reindex(columns=list(COLUMNS))
+    pictures = pictures[pictures["tensor"].isin(list(results.pictures))]
+    documents = pictures[pictures["shows"].eq("document")]
+    weights = pictures[pictures["shows"].eq("weights")]
+    for kind, own in documents.groupby(documents["kind"].map(text), sort=False):
+        first = own.iloc[0]
+        document = Document([_plain(word) for word in first["words"]], results.pictures[first["tensor"]])
         for model in levels(results, "model"):
-            own = here[here["shows"].eq("weights") & here["model"].isin([model, NO_MODEL])].set_index("method")
-            if own["model"].eq(model).any():
-                names = [name for name in results.run["methods"] if name in own.index]
-                maps = [(name, results.pictures[own.loc[name, "tensor"]].astype(float)) for name in names]
-                yield kind, model, document, list(maps)
+            here = weights[weights["kind"].map(text).eq(kind) & weights["model"].isin([model, NO_MODEL])]
+            if here["model"].eq(model).any():
+                yield Page(kind, model, document, _maps(results, here))
+
+
+def _maps(results: Results, pictures: pd.DataFrame) -> dict[str, Floats]:
+    """The weights (length,) of each method, in the order of the run."""
+    tensors = dict(zip(pictures["method"], pictures["tensor"], strict=True))
+    methods = [name for name in results.run["methods"] if name in tensors]
+    return {name: results.pictures[tensors[name]].astype(float) for name in methods}
 
 
 def _plain(word: str) -> str:
@@ -134,7 +142,8 @@ def _plain(word: str) -> str:
     >>> _plain("naïve"), _plain("пиво"), _plain("日本")
     ('naïve', 'пиво', '??')
     """
-    return "".join(sign if sign.isprintable() and ord(sign) in _signs() else UNKNOWN for sign in word) or UNKNOWN
+    signs = [sign if sign.isprintable() and ord(sign) in _signs() else UNKNOWN for sign in word]
+    return "".join(signs) or UNKNOWN
 
 
 @functools.cache
@@ -143,69 +152,85 @@ def _signs() -> frozenset[int]:
     return frozenset(get_font(findfont(FONT)).get_charmap())
 
 
-def placed(words: Sequence[str], *, across: int = ACROSS) -> list[Placed]:
+def placed(words: Sequence[str], *, across: int = ACROSS) -> list[Place]:
     """Where each word stands when lines of `across` letters are filled; a longer word is alone and cut there.
 
     >>> placed(["one", "two", "three"], across=8)
-    [Placed(line=0, column=0, width=3), Placed(line=0, column=4, width=3), Placed(line=1, column=0, width=5)]
+    [Place(line=0, column=0, width=3), Place(line=0, column=4, width=3), Place(line=1, column=0, width=5)]
     """
-    found, line, column = [], 0, 0
+    places = []
+    line = 0
+    column = 0
     for word in words:
         width = min(len(word), across)
         if column and column + width > across:
-            line, column = line + 1, 0
-        found.append(Placed(line, column, width))
+            line += 1
+            column = 0
+        places.append(Place(line, column, width))
         column += width + 1
-    return found
+    return places
 
 
-def _paragraphs(document: Document, maps: Sequence[tuple[str, Floats]]) -> Figure:
+def _paragraphs(document: Document, maps: dict[str, Floats]) -> Figure:
     """One paragraph for each method, its name to the left."""
     places = placed(document.words)
-    lines = max((place.line for place in places), default=0) + 1
-    left = 0.25 + CHARACTER * max(len(method) for method, _ in maps)
-    height = len(maps) * (lines + 0.6) * ROW
-    figure = sheet(left + ACROSS * CHARACTER + 0.2, height + 0.2)
-    figure.set_dpi(150)  # as it is saved: at 100 the letters would be rounded to wider ones
-    size = figure.get_size_inches()
-    axis = figure.add_axes((left / size[0], 0.1 / size[1], ACROSS * CHARACTER / size[0], height / size[1]))
-    axis.set(xlim=(0, ACROSS), ylim=(len(maps) * (lines + 0.6), 0))
-    axis.set_axis_off()
-    letters: dict[str, Any] = {"family": FONT, "fontsize": POINTS, "parse_math": False}
-    written = _lines(document.words, places, lines)
-    for k, (method, weights) in enumerate(maps):
-        top = k * (lines + 0.6) + 0.3
+    lines = _lines(document.words, places)
+    axis = _sheet_of_letters(len(maps) * (len(lines) + GAP), margin=max(map(len, maps)))
+    for number, (method, weights) in enumerate(maps.items()):
+        top = number * (len(lines) + GAP) + GAP / 2
         _paint(axis, document, places, weights, top)
-        for line, words in enumerate(written):
-            axis.text(0, top + line + 0.5, words, va="center", ha="left", color=INK, **letters)
-        shown = method + _mark(weights)
-        axis.text(-1.2, top + 0.5, shown, va="center", ha="right", color=MUTED, **letters)
+        for line, words in enumerate(lines):
+            axis.text(0, top + line + 0.5, words, ha="left", color=INK, **LETTERS)
+        axis.text(-1.2, top + 0.5, method + _mark(weights), ha="right", color=MUTED, **LETTERS)
+    figure = axis.get_figure(root=True)
+    assert figure is not None
     return figure
 
 
-def _lines(words: Sequence[str], places: Sequence[Placed], count: int) -> list[str]:
+def _sheet_of_letters(lines: float, *, margin: int) -> Axes:
+    """Axes whose units are letters and lines, with so many letters to the left."""
+    left = 0.25 + CHARACTER * margin
+    figure = sheet(left + ACROSS * CHARACTER + 0.2, lines * ROW + 0.2)
+    figure.set_dpi(150)  # as it is saved: at 100 the letters would be rounded to wider ones
+    width, height = figure.get_size_inches()
+    axis = figure.add_axes((left / width, 0.1 / height, ACROSS * CHARACTER / width, lines * ROW / height))
+    axis.set(xlim=(0, ACROSS), ylim=(lines, 0))
+    axis.set_axis_off()
+    return axis
+
+
+def _lines(words: Sequence[str], places: Sequence[Place]) -> list[str]:
     """The text of each line: one string draws faster than its words, and every letter is as wide as the others."""
-    rows = [[" "] * ACROSS for _ in range(count)]
+    lines = [""] * (max((place.line for place in places), default=0) + 1)
     for word, place in zip(words, places, strict=True):
-        rows[place.line][place.column : place.column + place.width] = word[: place.width]
-    return ["".join(row).rstrip() for row in rows]
+        lines[place.line] = lines[place.line].ljust(place.column) + word[: place.width]
+    return lines
 
 
-def _paint(axis: Axes, document: Document, places: Sequence[Placed], weights: Floats, top: float) -> None:
+def _paint(axis: Axes, document: Document, places: Sequence[Place], weights: Floats, top: float) -> None:
     """Backgrounds by attribution, and lines below the articles."""
     sizes = np.nan_to_num(np.abs(weights), posinf=0)
     sizes = sizes / (sizes.max(initial=0) or 1.0)
-    boxes = [Rectangle((p.column, top + p.line + 0.08), p.width, 0.78) for p in places]
+    boxes = [Rectangle((place.column, top + place.line + 0.08), place.width, 0.78) for place in places]
     shades = colormaps["OrRd"](0.65 * sizes)
     shades[sizes < 0.01] = (1, 1, 1, 1)
     axis.add_collection(PatchCollection(boxes, facecolors=shades, linewidths=0))
-    for articles, colour, width in zip(document.articles, (ORANGE, BLUE), (2.2, 1.0), strict=True):
-        chosen = [p for p, there in zip(places, articles, strict=True) if there > 0]
-        ends = [[(p.column, top + p.line + 0.93), (p.column + p.width, top + p.line + 0.93)] for p in chosen]
-        axis.add_collection(LineCollection(ends, colors=colour, linewidths=width))
+    correlating, non_correlating = document.articles > 0
+    axis.add_collection(_underlines(places, correlating, top, colors=ORANGE, linewidths=2.2))
+    axis.add_collection(_underlines(places, non_correlating, top, colors=BLUE, linewidths=1.0))
+
+
+def _underlines(places: Sequence[Place], below: NDArray[np.bool_], top: float, **look: Any) -> LineCollection:
+    """Lines below some of the words."""
+    ends = []
+    for place, there in zip(places, below, strict=True):
+        if there:
+            height = top + place.line + 0.93
+            ends.append([(place.column, height), (place.column + place.width, height)])
+    return LineCollection(ends, **look)
 
 
 def _mark(weights: Floats) -> str:
     if not np.isfinite(weights).all():
         return " –"
-    return "" if weights.any() else " 0"
+    return " 0" * (not weights.any())

@@ -1,3 +1,29 @@
-from forsooth.suites.bam.plan import SUITE
+"""Relative importance: an object matters more to one model, or in one input, than in another [yang2019benchmarking]."""
 
-__all__ = ["SUITE"]
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from forsooth.records import Suite
+from forsooth.suites.bam import plan, reproduce, settings
+
+
+def figures() -> Mapping[str, Callable[..., Any]]:
+    from forsooth.suites.bam.figures import FIGURES  # matplotlib takes a second to import: only who draws pays
+
+    return FIGURES
+
+
+SUITE = Suite(
+    name="bam",
+    title="Relative importance",
+    question="An object matters to one model and not to another: which methods see the difference?",
+    presets=settings.PRESETS,
+    plan=plan.plan,
+    factors=plan.FACTORS,
+    metrics=plan.metrics,
+    exhibits=("examples", "bam_verification", "bam_contrasts", "bam_series", "bam_patches"),
+    cite="yang2019benchmarking",
+    figures=figures,
+    reproductions=reproduce.REPRODUCTIONS,
+    renamed=settings.RENAMED,
+)

@@ -1,172 +1,162 @@
-"""Relative importance: an object matters more to one model, or in one input, than in another [yang2019benchmarking]."""
+"""Relative importance: which networks are trained, and what is asked of them. [yang2019benchmarking]"""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from forsooth import names, plugins, seeds
 from forsooth.attributions import METHODS, concepts
 from forsooth.engine import make_task
 from forsooth.models import MODELS, recipes
-from forsooth.records import Choice, Metric, Plan, Suite, Task, UsageError
+from forsooth.models.recipes import Recipe
+from forsooth.records import Choice, Method, Metric, Plan, Task
 from forsooth.scores import METRICS, functionless
-from forsooth.suites.bam import contrasts
-from forsooth.suites.bam import data as worlds
-from forsooth.suites.bam import tasks as relative
-from forsooth.suites.bam.settings import DEAR, DEMO, PAPER, QUICK, RELEASED_SETTINGS, Settings
+from forsooth.suites.bam import contrasts, tasks, tcav
+from forsooth.suites.bam.data import DataSpec, data_spec
+from forsooth.suites.bam.settings import AS_BUILT, Settings, check
+from forsooth.suites.bam.specs import Ask, ConceptAsk, NetSpec, Panel, fine_name
 
 SEARCHES = {"ours": functionless.DEFAULT, "printed": functionless.PRINTED, "released": functionless.RELEASED}
+CONCEPTS = {"ridge": concepts.CLOSED_FORM, "sgd": concepts.RELEASED}
 # ResNet-50 from nothing, where the paper fine-tunes ImageNet weights; optimiser and rates are stated nowhere.
 PAPER_RECIPE = replace(recipes.RESIDUAL, gate=0.5)
 QUICK_RECIPE = replace(recipes.PLANTED_QUICK, stop_at=None, checkpoints=None, gate=0.5)
 RECIPES = {"paper": PAPER_RECIPE, "quick": QUICK_RECIPE}
 AT_LEAST = 5  # images of a trial: the share of hits of one image is 0 or 1
 FACTORS = ("placing", "model")
+F_O = NetSpec("f_o", "object", "os", None)
+F_S = NetSpec("f_s", "scene", "os", None)
+F_0 = NetSpec("f_0", "scene", "s", None)  # f_∅ of the paper
+COARSE = (F_O, F_S, F_0)
+
+
+@dataclass(frozen=True)
+class Round:
+    """Every network of one architecture trained once, and all that is asked of them."""
+
+    settings: Settings
+    choice: Choice
+    spec: DataSpec
+    panel: Panel
+
+    def arguments(self, **own: Any) -> dict[str, Any]:
+        """Those of a task, with what all tasks share."""
+        return {"world": self.spec.world, "sizes": self.spec.sizes, "panel": self.panel, **own}
 
 
 def plan(settings: Settings, choice: Choice) -> Plan:
     """Train f_o, f_s, f_∅ and every f_{s,k}, verify them, find patches, ask TCAV and every method."""
     names.check_factors(choice.only, FACTORS)
     check(settings)
-    tasks: list[Task] = []
-    world = worlds.spec(
-        choice.data,
-        side=settings.side,
-        scenes=settings.scenes if choice.data or settings.scenes else settings.cutouts,
-        cutouts=settings.cutouts,
-        feature=settings.feature,
-        same_objects=settings.same_objects,
-        first=settings.first,
-        seed=seeds.derive(choice.seed, "bam"),
-    )
-    methods = [plugins.method(name, METHODS).name for name in choice.methods or settings.methods]
+    spec = data_spec(settings, choice.data, seeds.derive(choice.seed, "bam"))
+    methods = [plugins.method(name, METHODS) for name in choice.methods or settings.methods]
+    planned: list[Task] = []
     for arch in names.kept(settings.models, choice.only, "model"):
         names.find(arch, MODELS, argument="models")
         for number in range(settings.trainings):
-            about = {"suite": "bam", "model": arch, "model_seed": number, "placing": "as_built"}
-            shared = {"world": world, "sizes": sizes(settings), "about": about}
-            tasks += training(shared, methods, settings, choice)
-    return Plan(tasks=tuple(tasks), facts=facts(settings))
+            planned += round_tasks(Round(settings, choice, spec, Panel(arch, number)), methods)
+    return Plan(tasks=tuple(planned), facts=facts(settings))
 
 
-def training(shared: Mapping[str, Any], methods: Sequence[str], settings: Settings, choice: Choice) -> list[Task]:
-    """All networks trained once, and all that is asked of them."""
-    start = relative.file_of(settings.start, argument="start")
-    trained = [training_task(net, start, settings, choice, shared) for net in networks(settings)]
-    patches = patching_task(trained[2], settings, choice, shared)
-    told = make_task(relative.verify, {**shared, "device": choice.device}, trained, name="verify", version=2)
-    tasks = [*trained, told, patches, tcav_task(trained, settings, choice, shared)]
-    if not shared["about"]["model_seed"]:
-        tasks.append(make_task(contrasts.show, {**shared, "samples": settings.samples}, name="example", version=2))
-    return tasks + [explaining_task(name, [*trained, patches], settings, choice, shared) for name in methods]
+def round_tasks(this: Round, methods: Sequence[Method]) -> list[Task]:
+    trained = [training_task(this, net) for net in networks(this.settings)]
+    device = this.choice.device
+    verified = make_task(tasks.verify, this.arguments(device=device), trained, name="verify")
+    patches = patching_task(this, trained[COARSE.index(F_0)])
+    planned = [*trained, verified, patches, concept_task(this, trained)]
+    if this.panel.model_seed == 0:
+        planned.append(make_task(tasks.show, this.arguments(samples=this.settings.samples), name="example"))
+    return planned + [explaining_task(this, method, [*trained, patches]) for method in methods]
 
 
-def check(settings: Settings) -> None:
-    """Refuse what cannot be, before any work."""
-    if 1.0 not in settings.ks:
-        raise UsageError(f"`ks` must hold 1.0, which the others are set against, got {settings.ks}")
-    for name in ("samples", "few", "fine", "robust", "trials", "trainings"):
-        if getattr(settings, name) < 1:
-            raise UsageError(f"`{name}` must be at least 1, got {getattr(settings, name)}")
-    if settings.sets < 2:
-        raise UsageError(f"`sets` must be at least 2, got {settings.sets}")
-    for name in settings.placings:
-        worlds.variant(name)
-    if "as_built" not in settings.placings:
-        raise UsageError(f"`placings` must hold as_built, which is ranked, got {settings.placings}")
+def networks(settings: Settings) -> list[NetSpec]:
+    """All networks."""
+    return [*COARSE, *(NetSpec(fine_name(k), "scene", "os", k) for k in settings.ks)]
 
 
-def sizes(settings: Settings) -> dict[str, Any]:
-    splits = ("train", "val", "test")
-    return {
-        "per_pair": {split: getattr(settings, split) for split in splits},
-        "per_class": {split: getattr(settings, f"fine_{split}") for split in splits},
-        "pairing": settings.pairing,
-    }
+def training_task(this: Round, net: NetSpec) -> Task:
+    settings = this.settings
+    arch = this.panel.model
+    # the first has no number in its seed, so that it is the same whether others follow or not
+    number = [this.panel.model_seed] * (this.panel.model_seed > 0)
+    arguments = this.arguments(
+        net=net,
+        arch=arch,
+        recipe=recipe_of(settings),
+        weights=tasks.weights_in(settings.weights, net.name),
+        initial_weights=tasks.weights_file(settings.initial_weights, argument="initial_weights"),
+        seed=seeds.derive(this.choice.seed, "training", net.name, *number),
+        device=this.choice.device,
+    )
+    return make_task(tasks.train, arguments, name=f"train {net.name}, {arch}")
 
 
-def networks(settings: Settings) -> list[dict[str, Any]]:
-    """Names, labels and sets of all networks; f_0 is f_∅."""
-    coarse = [("f_o", "object", "os"), ("f_s", "scene", "os"), ("f_0", "scene", "s")]
-    found: list[dict[str, Any]] = [{"name": n, "label": y, "shown": shown, "k": None} for n, y, shown in coarse]
-    return found + [{"name": f"f_s_{k:g}", "label": "scene", "shown": "os", "k": k} for k in settings.ks]
+def recipe_of(settings: Settings) -> Recipe:
+    recipe = replace(RECIPES[settings.recipe], gate=settings.gate, restarts=0)
+    if settings.epochs:
+        recipe = replace(recipe, epochs=settings.epochs)
+    if settings.stop_at is not None:
+        recipe = replace(recipe, stop_at=settings.stop_at)
+    return recipe
 
 
-def training_task(
-    net: Mapping[str, Any],
-    start: Mapping[str, str] | None,
-    settings: Settings,
-    choice: Choice,
-    shared: Mapping[str, Any],
-) -> Task:
-    arch, number = shared["about"]["model"], shared["about"]["model_seed"]
-    known = RECIPES[settings.recipe]
-    recipe = replace(known, gate=settings.gate, restarts=0, epochs=settings.epochs or known.epochs)
-    recipe = replace(recipe, stop_at=known.stop_at if settings.stop_at is None else settings.stop_at)
-    arguments = {
-        **shared,
-        "net": dict(net),
-        "arch": arch,
-        "recipe": asdict(recipe),
-        "given": relative.weights_of(settings.weights, net["name"]),
-        "start": start,
-        # the first has no number in its seed, so that it is the same whether others follow or not
-        "seed": seeds.derive(choice.seed, "training", net["name"], *([number] if number else [])),
-        "device": choice.device,
-    }
-    return make_task(relative.train_network, arguments, name=f"train {net['name']}, {arch}", version=3)
+def patching_task(this: Round, trained: Task) -> Task:
+    search = SEARCHES[this.settings.search]
+    arguments = this.arguments(search=search, count=this.settings.samples, device=this.choice.device)
+    return make_task(tasks.find_patches, arguments, [trained], name="functionless patches")
 
 
-def patching_task(trained: Task, settings: Settings, choice: Choice, shared: Mapping[str, Any]) -> Task:
-    search = asdict(SEARCHES[settings.search])
-    arguments = {**shared, "search": search, "count": settings.samples, "device": choice.device}
-    return make_task(relative.find_patches, arguments, [trained], name="functionless patches", version=2)
+def concept_task(this: Round, trained: Sequence[Task]) -> Task:
+    settings = this.settings
+    ask = ConceptAsk(
+        examples=settings.examples,
+        random_sets=settings.random_sets,
+        count=settings.samples_per_k,
+        level=settings.level,
+        settings=CONCEPTS[settings.tcav],
+        seed=seeds.derive(this.choice.seed, "tcav"),
+        device=this.choice.device,
+    )
+    return make_task(tcav.ask_tcav, this.arguments(ask=ask), trained, name="TCAV")
 
 
-def tcav_task(trained: list[Task], settings: Settings, choice: Choice, shared: Mapping[str, Any]) -> Task:
-    known = concepts.RELEASED if settings.tcav == "sgd" else concepts.CLOSED_FORM
-    ask = {
-        "examples": settings.examples,
-        "sets": settings.sets,
-        "count": settings.fine,
-        "level": settings.level,
-        "settings": asdict(known),
-        "seed": seeds.derive(choice.seed, "tcav"),
-        "device": choice.device,
-    }
-    return make_task(relative.ask_tcav, {**shared, "ask": ask}, trained, name="TCAV", version=4)
-
-
-def explaining_task(
-    name: str, needs: list[Task], settings: Settings, choice: Choice, shared: Mapping[str, Any]
-) -> Task:
+def explaining_task(this: Round, method: Method, needs: Sequence[Task]) -> Task:
     """One task makes the maps and scores them, since maps are not stored."""
-    own, few = ":" in name, settings.few if name in DEAR else settings.samples
-    ask = {
-        "method": name,
-        "version": plugins.method(name, METHODS).version,
-        "code": plugins.fingerprint(plugins.load(name, argument="methods")) if own else "",
-        "samples": min(few, settings.samples),
-        "fine": min(few, settings.fine),
-        "robust": min(few, settings.robust),
-        "placings": ["as_built"] if name in DEAR else names.kept(settings.placings, choice.only, "placing"),
-        "trials": min(settings.trials, max(1, min(few, settings.samples) // AT_LEAST)),
-        "percentile": settings.percentile,
-        "lowest": settings.lowest,
-        "zero": settings.zero,
-        "metrics": {m.name: m.version for m in chosen_metrics(settings)},
-        "seed": seeds.derive(choice.seed, "method"),
-        "device": choice.device,
-    }
-    return make_task(contrasts.explain_network, {**shared, "ask": ask}, needs, name=f"explain: {name}", version=3)
+    settings = this.settings
+    most = settings.samples
+    placings = names.kept(settings.placings, this.choice.only, "placing")
+    if expensive(method):
+        most = settings.samples_expensive
+        placings = [AS_BUILT]
+    samples = min(most, settings.samples)
+    ask = Ask(
+        **plugins.identity(method),
+        samples=samples,
+        samples_per_k=min(most, settings.samples_per_k),
+        samples_robustness=min(most, settings.samples_robustness),
+        placings=tuple(placings),
+        trials=min(settings.trials, max(1, samples // AT_LEAST)),
+        percentile=settings.percentile,
+        lowest=settings.lowest,
+        zero=settings.zero,
+        metrics={metric.name: metric.version for metric in metrics(settings)},
+        seed=seeds.derive(this.choice.seed, "method"),
+        device=this.choice.device,
+    )
+    return make_task(contrasts.explain_network, this.arguments(ask=ask), needs, name=f"explain: {method.name}")
 
 
-def chosen_metrics(settings: Settings) -> tuple[Metric, ...]:
+def expensive(method: Method) -> bool:
+    """Whether a map takes so long that fewer images are explained."""
+    return method.cost == "expensive"
+
+
+def metrics(settings: Settings) -> tuple[Metric, ...]:
     return tuple(names.find(name, METRICS, argument="metrics") for name in settings.metrics)
 
 
 def facts(settings: Settings) -> tuple[str, ...]:
-    said = [
+    sentences = [
         "mcs: the object's mean saliency in f_o, which needs it, less that in f_s, which does not. idr: how often the "
         "object is given less than the part of the scene that it covers. iir: how often a patch that changes no output "
         "changes the saliency of its place by less than 10 %.",
@@ -177,29 +167,10 @@ def facts(settings: Settings) -> tuple[str, ...]:
         "good.",
         "In the examples y=1 is f_o and y=0 is f_s, on one image; truth is the object.",
     ]
-    dear = [name for name in settings.methods if name in DEAR]
-    if dear and settings.few < settings.samples:
-        said.append(
-            f"{', '.join(dear)} takes hundreds of gradients for a map and is asked about {settings.few} images."
+    slow = [name for name in settings.methods if expensive(plugins.method(name, METHODS))]
+    if slow and settings.samples_expensive < settings.samples:
+        sentences.append(
+            f"{', '.join(slow)} takes hundreds of gradients for a map and is asked about "
+            f"{settings.samples_expensive} images."
         )
-    return tuple(said)
-
-
-def figures() -> Mapping[str, Callable[..., Any]]:
-    from forsooth.suites.bam.figures import FIGURES  # matplotlib takes a second to import: only who draws pays
-
-    return FIGURES
-
-
-SUITE = Suite(
-    name="bam",
-    title="Relative importance",
-    question="An object matters to one model and not to another: which methods see the difference?",
-    presets={"demo": DEMO, "quick": QUICK, "paper": PAPER, "released": RELEASED_SETTINGS},
-    plan=plan,
-    figures=figures,
-    factors=FACTORS,
-    metrics=chosen_metrics,
-    exhibits=("examples", "bam_verification", "bam_contrasts", "bam_series", "bam_patches"),
-    cite="yang2019benchmarking",
-)
+    return tuple(sentences)

@@ -1,59 +1,95 @@
 """What the BAM suite asks, at the scale of a demo, a laptop and the paper, and as released. [yang2019benchmarking]"""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
 from forsooth.attributions import concepts
+from forsooth.datasets.pasted import VARIANTS
+from forsooth.names import unknown
+from forsooth.records import UsageError
 
 # GC, VG, SG, IG, IG-SG, GxI, GB, GGC of the paper; then SmoothGrad's other two, and others that apply
 PUBLISHED = (
-    *("grad_cam", "gradient", "smooth_grad", "integrated_gradients", "integrated_gradients_smooth"),
-    *("gradient_x_input", "guided_backprop", "guided_grad_cam"),
+    "grad_cam",
+    "gradient",
+    "smooth_grad",
+    "integrated_gradients",
+    "integrated_gradients_smooth",
+    "gradient_x_input",
+    "guided_backprop",
+    "guided_grad_cam",
 )
 MORE = (
-    *("smooth_grad_absolute", "smooth_grad_squared", "saliency", "deconvolution", "gradient_shap"),
-    *("deep_lift", "lrp", "lrp_epsilon_1", "deep_taylor"),
+    "smooth_grad_absolute",
+    "smooth_grad_squared",
+    "saliency",
+    "deconvolution",
+    "gradient_shap",
+    "deep_lift",
+    "lrp",
+    "lrp_epsilon_1",
+    "deep_taylor",
 )
 NULLS = ("random", "constant", "sobel", "laplace", "absolute_input")
-RELEASED = tuple(
-    {"smooth_grad": "smooth_grad_squared", "integrated_gradients_smooth": "integrated_gradients_smooth_squared"}.get(
-        m, m
-    )
-    for m in PUBLISHED
+RELEASED_MAPS = (  # under two names of the paper the released code has squares
+    "grad_cam",
+    "gradient",
+    "smooth_grad_squared",
+    "integrated_gradients",
+    "integrated_gradients_smooth_squared",
+    "gradient_x_input",
+    "guided_backprop",
+    "guided_grad_cam",
 )
-DEAR = ("integrated_gradients_smooth", "integrated_gradients_smooth_squared")  # hundreds of gradients for one map
-KS = tuple(k / 10 for k in range(1, 11))
+KS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
+AS_BUILT = "as_built"
 
 
 @dataclass(frozen=True)
 class Settings:
     """Everything that decides the numbers.
 
-    ks           commonalities of the common feature, each with a network of its own; 1.0 is what they are set against
-    samples      test images that are explained for MCS and IDR, and as many for IIR; methods of hundreds of gradients
-                 are asked about `few`, as built
-    fine         images for each k, of the class that always has the common feature
-    placings     sizes and places of the objects; as_built is ranked, the others show robustness on `robust` images
-    trials       parts into which the images are divided; the mean of each part is ranked
-    scenes, cutouts  of a class, where they are generated; of the user's scenes at most so many (None: all)
-    train, val, test           images of a pair of classes in X_{o,s}
-    fine_train, fine_val, fine_test  images of a scene class in X^k
-    feature      class of objects that is the common feature; empty: dog or disc
-    first        class of scenes that always has the common feature; empty: the first by name. One that is hard to tell
-                 makes the network need the feature
-    same_objects test images show cut-outs of training, in new scenes, sizes and places: with some hundred cut-outs a
-                 network cannot learn what a dog is, but it can learn these dogs, and then it needs them all the same
-    pairing      see `datasets.pasted.pairs`
-    trainings    of every network: all is asked of each
-    stop_at      accuracy on val at which a training ends; None: as in the recipe
-    start        file of weights, of ImageNet for example, that all layers but the last begin a training with (None:
-                 drawn)
-    weights      folder with a file for each trained network: f_o, f_s, f_0, f_s_0.1 … (.safetensors or .npz)
-    search       for functionless patches: ours, or as printed, or as released
-    percentile, lowest  of the reduction of a map to [0, 1]
-    zero         what IIR is where a place has no attribution before and after
-    sets, examples, level  random sets of TCAV, images in each, and the p that a layer must reach
-    tcav         how concept vectors are found
+    models              architectures, each trained on every set
+    methods             names of the catalogue, or package.module:name
+    metrics             scores of the board
+    ks                  commonalities of the common feature, a network for each; 1.0 is what the others are set against
+    samples             test images that are explained for MCS and IDR, and as many for IIR
+    samples_expensive   as many for methods of hundreds of gradients a map, with objects as built alone
+    samples_per_k       images for each k, of the class that always has the common feature
+    placings            sizes and places of the objects; as_built is ranked, the others show robustness
+    samples_robustness  images for each other size or place
+    trials              parts into which the images are divided; the mean of each part is ranked
+    side                of the images, px
+    scenes              of a class, where they are generated; of the user's scenes at most so many (None: all)
+    cutouts             of a class, where they are generated
+    train               training images of a pair of classes in X_{o,s}
+    val                 validation images of such a pair
+    test                test images of such a pair
+    fine_train          training images of a scene class in X^k
+    fine_val            validation images of such a class
+    fine_test           test images of such a class
+    feature             class of objects that is the common feature; empty: dog or disc
+    first_scene         class of scenes that always has the common feature; empty: the first by name. One that is hard
+                        to recognise makes the network need the feature
+    same_objects        test images show cut-outs of training, in new scenes, sizes and places: with some hundred
+                        cut-outs a network cannot learn what a dog is, but it can learn these dogs
+    pairing             how cut-outs meet scenes, see `datasets.pasted.pairs`
+    recipe              how networks are trained: quick, or paper, which takes an accelerator
+    epochs              of a training (None: as in the recipe)
+    gate                test accuracy from which a network is explained
+    stop_at             accuracy on val at which a training ends (None: as in the recipe)
+    trainings           of every network: all is asked of each
+    initial_weights     file of weights, of ImageNet for example, for all layers but the last (None: drawn)
+    weights             folder with a file for each trained network: f_o, f_s, f_0, f_s_0.1 … (.safetensors or .npz)
+    search              for functionless patches: ours, or as printed, or as released
+    percentile          at which a map is cut before it is scaled to [0, 1]
+    lowest              what becomes 0 in it: its own minimum, or zero
+    zero                what IIR is where a place has no attribution before and after
+    random_sets         of TCAV, which the concept is set against
+    examples            images of the concept, and of each random set
+    level               p-value that a layer must reach in TCAV
+    tcav                how concept vectors are found: ridge in closed form, or sgd as released
     """
 
     models: tuple[str, ...] = ("resnet50",)
@@ -61,10 +97,10 @@ class Settings:
     metrics: tuple[str, ...] = ("mcs", "idr", "iir")
     ks: tuple[float, ...] = KS
     samples: int = 1000
-    few: int = 100
-    fine: int = 100
-    placings: tuple[str, ...] = ("as_built", "smaller", "larger", "centre", "top_left", "bottom_right")
-    robust: int = 200
+    samples_expensive: int = 100
+    samples_per_k: int = 100
+    placings: tuple[str, ...] = (AS_BUILT, "smaller", "larger", "centre", "top_left", "bottom_right")
+    samples_robustness: int = 200
     trials: int = 10
     side: int = 128
     scenes: int | None = None
@@ -76,7 +112,7 @@ class Settings:
     fine_val: int = 50
     fine_test: int = 100
     feature: str = ""
-    first: str = ""
+    first_scene: str = ""
     same_objects: bool = False
     pairing: Literal["spread", "released"] = "spread"
     recipe: Literal["quick", "paper"] = "paper"
@@ -84,38 +120,58 @@ class Settings:
     gate: float = 0.5
     stop_at: float | None = None
     trainings: int = 1
-    start: str | None = None
+    initial_weights: str | None = None
     weights: str | None = None
     search: Literal["ours", "printed", "released"] = "ours"
     percentile: float = 99.0
     lowest: Literal["minimum", "zero"] = "zero"
     zero: Literal["undefined", "failure"] = "undefined"
-    sets: int = 20
+    random_sets: int = 20
     examples: int = 100
     level: float = concepts.LEVEL
     tcav: Literal["ridge", "sgd"] = "ridge"
 
 
+RENAMED: Mapping[str, str] = {
+    "few": "samples_expensive",
+    "fine": "samples_per_k",
+    "robust": "samples_robustness",
+    "sets": "random_sets",
+    "first": "first_scene",
+    "start": "initial_weights",
+}
+
 PAPER = Settings()
-RELEASED_SETTINGS = replace(
+RELEASED = replace(
     PAPER,
-    methods=(*RELEASED, *NULLS),
+    methods=(*RELEASED_MAPS, *NULLS),
     pairing="released",
     search="released",
     lowest="minimum",
     zero="failure",
     tcav="sgd",
-    sets=2,
+    random_sets=2,
 )
 QUICK = Settings(
     models=("residual_small",),
     ks=(0.1, 0.3, 0.6, 1.0),
-    methods=tuple(name for name in (*PUBLISHED, *MORE, *NULLS) if name != "gradient_shap"),
+    methods=(
+        *PUBLISHED,
+        "smooth_grad_absolute",
+        "smooth_grad_squared",
+        "saliency",
+        "deconvolution",
+        "deep_lift",
+        "lrp",
+        "lrp_epsilon_1",
+        "deep_taylor",
+        *NULLS,
+    ),
     samples=40,
-    few=10,
-    fine=30,
-    placings=("as_built", "smaller", "centre"),
-    robust=15,
+    samples_expensive=10,
+    samples_per_k=30,
+    placings=(AS_BUILT, "smaller", "centre"),
+    samples_robustness=15,
     side=48,
     scenes=300,
     cutouts=300,  # as many as are shown in training: a network that sees them twice learns them by heart
@@ -130,17 +186,57 @@ QUICK = Settings(
     gate=0.5,
     stop_at=0.9,
     trainings=2,
-    sets=10,
+    random_sets=10,
     examples=50,
 )
 DEMO = replace(
     QUICK,
     ks=(0.1, 1.0),
-    methods=tuple(name for name in QUICK.methods if name not in DEAR and not name.startswith("smooth_grad")),
+    methods=(  # of the quick ones those without many noisy copies
+        "grad_cam",
+        "gradient",
+        "integrated_gradients",
+        "gradient_x_input",
+        "guided_backprop",
+        "guided_grad_cam",
+        "saliency",
+        "deconvolution",
+        "deep_lift",
+        "lrp",
+        "lrp_epsilon_1",
+        "deep_taylor",
+        *NULLS,
+    ),
     samples=20,
-    fine=10,
-    placings=("as_built",),
+    samples_per_k=10,
+    placings=(AS_BUILT,),
     epochs=12,
     stop_at=0.8,
-    sets=6,
+    random_sets=6,
 )
+PRESETS: Mapping[str, Settings] = {"demo": DEMO, "quick": QUICK, "paper": PAPER, "released": RELEASED}
+
+AT_LEAST = {
+    "samples": 1,
+    "samples_expensive": 1,
+    "samples_per_k": 1,
+    "samples_robustness": 1,
+    "trials": 1,
+    "trainings": 1,
+    "random_sets": 2,
+}
+
+
+def check(settings: Settings) -> None:
+    """Refuse what cannot be, before any work."""
+    if 1.0 not in settings.ks:
+        raise UsageError(f"`ks` must hold 1.0, which the others are set against, got {settings.ks}")
+    for name, least in AT_LEAST.items():
+        value = getattr(settings, name)
+        if value < least:
+            raise UsageError(f"`{name}` must be at least {least}, got {value}")
+    for name in settings.placings:
+        if name not in VARIANTS:
+            raise unknown(name, VARIANTS, argument="placings")
+    if AS_BUILT not in settings.placings:
+        raise UsageError(f"`placings` must hold {AS_BUILT}, which is ranked, got {settings.placings}")

@@ -1,310 +1,276 @@
-"""The tasks of the BAM suite: train, verify, patch, ask TCAV. Arguments are plain values; results are cells.
+"""The tasks of the BAM suite that need no method: train, verify, find patches, show.
 
 No picture is stored but the patched ones: a task makes its images again from their recipe.
 """
 
 import dataclasses
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from forsooth import chunks
-from forsooth.attributions import concepts
-from forsooth.engine import known_as
-from forsooth.models import MODELS, train, weights
+from forsooth.digests import digest
+from forsooth.engine import task
+from forsooth.models import MODELS
+from forsooth.models import train as training
+from forsooth.models import weights as files
 from forsooth.models.recipes import Recipe
 from forsooth.names import find
-from forsooth.records import Cell
-from forsooth.scores.functionless import Search, functionless
-from forsooth.seeds import generator
-from forsooth.suites import choose
-from forsooth.suites.bam import data as worlds
-from forsooth.suites.bias import data as sources
-from forsooth.suites.planted.tasks import MEAN, SPREAD
+from forsooth.plain import from_plain, to_plain
+from forsooth.records import Cell, Dataset, Row
+from forsooth.scores.functionless import Patched, Search, functionless
+from forsooth.suites import networks
+from forsooth.suites.bam import data
+from forsooth.suites.bam.data import DataSpec, Images, Sizes
+from forsooth.suites.bam.specs import NetSpec, Panel, Shown, WeightsFile
+from forsooth.suites.bam.world import WorldSpec, notes
 
-AT_ONCE = 256  # images in one forward
 ENDS = (".safetensors", ".npz")
 RARE = 0.05  # share of a network's own test set that is as unsure as what is called unfamiliar
-Values = Mapping[str, Any]
+UNFAMILIAR = 3 * RARE  # share from which a set is called out of distribution
+EASIER = "; with some hundred cut-outs `--set same_objects=true` makes it easier"
 
 
-@known_as("bam.train")
-def train_network(
+PATCHES_FOUND = (
+    "Functionless patches: found for {share:.0%} of {count} scenes (outputs of {name} differ by less than 5 % of their "
+    "length, and the pixels by at least 10 % of their range on average)."
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class NetworkFacts:
+    """What a cell says of the network it keeps."""
+
+    name: str
+    net: NetSpec
+    arch: str
+    classes: int
+    side: int
+    passed: bool
+    accuracy: float
+
+
+@task("bam.train", version=3, panel="about", weights="given", initial_weights="start")
+def train(
     *,
-    world: Values,
-    sizes: Values,
-    net: Values,
+    world: WorldSpec,
+    sizes: Sizes,
+    panel: Panel,
+    net: NetSpec,
     arch: str,
-    recipe: dict[str, Any],
-    given: Values | None,
-    start: Values | None,
-    about: Values,
+    recipe: Recipe,
+    weights: WeightsFile | None,
+    initial_weights: WeightsFile | None,
     seed: int,
     device: str,
 ) -> Cell:
     """One network, trained or read from a file of weights.
 
-    net    name, k, label and shown: the labels and the set on which it is trained
-    given  path and digest of its weights; None: it is trained
-    start  path and digest of the weights that all layers but the last begin with; None: they are drawn
+    weights          its weights; None: it is trained
+    initial_weights  what all layers but the last begin with; None: they are drawn
     """
-    data = worlds.dataset(world, sizes, net)
-    classes, side = len(data.y.unique()), data.x.shape[-1]
-
-    def build() -> nn.Module:
-        return find(arch, MODELS, argument="models").function(size=side, classes=classes)
-
-    scaled = dataclasses.replace(data, x=data.x.sub_(_column(MEAN)).div_(_column(SPREAD)))  # in place: it is large
-    facts: dict[str, Any] = {"name": net["name"], "net": dict(net), "arch": arch, "classes": classes, "side": side}
-    if given is None:
-        begin = None if start is None else start["path"]
-        trained = train.fit(build, scaled, Recipe(**recipe), seed=seed, device=device, start=begin)
-        module, facts["epochs"] = trained.module.cpu(), trained.epochs
+    dataset = normalised(data.dataset(DataSpec(world, sizes), net))
+    shape = {"side": dataset.x.shape[-1], "classes": len(set(dataset.y.tolist()))}
+    build = partial(empty_network, arch, **shape)
+    facts: dict[str, Any] = {"said": notes(world)}
+    if weights is not None:
+        module = files.load(build(), weights.path).eval()
     else:
-        module = weights.load(build(), given["path"]).eval()
-    test = data.splits["test"]
-    right = float((predicted(module.to(device), scaled.x[test].to(device)).cpu() == data.y[test]).double().mean())
-    passed = right >= recipe["gate"]
-    told = "" if passed else f"accuracy {right:.1%}, below the gate of {recipe['gate']:.0%}"
-    if told and net["label"] == "object" and not world["same_objects"]:
-        told += "; with some hundred cut-outs `--set same_objects=true` makes it easier"
-    row = {**about, "part": "training", "dataset": data.name, "net": net["name"], "k": net["k"], "method": ""}
-    row |= {"metric": "accuracy", "sample": -1, "value": right, "status": "ok" if passed else "below gate"}
-    state = {name: value.cpu() for name, value in module.state_dict().items()}
-    facts |= {"passed": passed, "accuracy": right, "said": worlds.said(world)}
-    return Cell(rows=({**row, "message": told},), tensors=state, facts=facts)
+        start = None if initial_weights is None else initial_weights.path
+        fitted = training.fit(build, dataset, recipe, seed=seed, device=device, start=start)
+        module = fitted.module
+        facts["epochs"] = fitted.epochs
+    accuracy = accuracy_on_test(module, dataset, device=device)
+    template = panel.row("training").having(dataset=dataset.name, net=net.name, k=net.k)
+    row = networks.accuracy_row(template, accuracy, gate=recipe.gate)
+    passed = row.status == "ok"
+    facts |= to_plain(NetworkFacts(net.name, net, arch, passed=passed, accuracy=accuracy, **shape))
+    if not passed and net.label == "object" and not world.same_objects:
+        row = row.having(message=row.message + EASIER)
+    return Cell(rows=(row,), tensors=networks.weights_of(module.cpu()), facts=facts)
 
 
-def weights_of(folder: str | None, name: str) -> dict[str, str] | None:
+def normalised(dataset: Dataset) -> Dataset:
+    """The dataset as a network reads it. In place: it is large."""
+    dataset.x.sub_(networks.column(networks.IMAGENET_MEAN)).div_(networks.column(networks.IMAGENET_SPREAD))
+    return dataset
+
+
+def empty_network(arch: str, *, side: int, classes: int) -> nn.Module:
+    return find(arch, MODELS, argument="models").function(size=side, classes=classes)
+
+
+def accuracy_on_test(module: nn.Module, dataset: Dataset, *, device: str) -> float:
+    correct = networks.correct(module.to(device), dataset, dataset.splits["test"], device=device)
+    return float(correct.double().mean())
+
+
+def weights_in(folder: str | None, name: str) -> WeightsFile | None:
     """The file of a network's weights in the folder, by its name: f_o.safetensors, f_s_0.1.npz …"""
-    for end in ENDS if folder is not None else ():
-        if (Path(str(folder)) / f"{name}{end}").is_file():
-            return file_of(str(Path(str(folder)) / f"{name}{end}"), argument="weights")
+    if folder is None:
+        return None
+    for end in ENDS:
+        file = Path(folder) / f"{name}{end}"
+        if file.is_file():
+            return weights_file(str(file), argument="weights")
     return None
 
 
-def file_of(path: str | None, *, argument: str) -> dict[str, str] | None:
-    """A file of weights as plain values that change with it; None: there is none."""
+def weights_file(path: str | None, *, argument: str) -> WeightsFile | None:
+    """A file of weights that can be read; None: there is none."""
     if path is None:
         return None
-    weights.read(path, argument=argument)  # what cannot be read is told before any work
-    return {"path": path, "digest": sources.digest(path)}
+    files.read(path, argument=argument)  # what cannot be read is refused before any work
+    return WeightsFile(path, digest(path))
 
 
-def wrapped(cell: Cell, *, device: str) -> nn.Sequential:
+def facts_of(cell: Cell) -> NetworkFacts:
+    """What the cell of a training says of its network."""
+    facts: NetworkFacts = from_plain(cell.facts, NetworkFacts)
+    return facts
+
+
+def explained_network(cell: Cell, *, device: str) -> nn.Sequential:
     """The network for images in [0, 1]: it is normalised by a convolution in front, which every method can read."""
-    facts = cell.facts
-    module = find(facts["arch"], MODELS, argument="models").function(size=facts["side"], classes=facts["classes"])
-    module.load_state_dict(dict(cell.tensors))
-    scale = nn.Conv2d(3, 3, 1, groups=3)
-    scale.load_state_dict({"weight": 1 / _column(SPREAD)[:, None], "bias": -torch.tensor(MEAN) / torch.tensor(SPREAD)})
-    return nn.Sequential(scale, module).eval().requires_grad_(False).to(device)
-
-
-def _column(values: tuple[float, ...]) -> Tensor:
-    return torch.tensor(values)[:, None, None]
+    facts = facts_of(cell)
+    module = empty_network(facts.arch, side=facts.side, classes=facts.classes)
+    module = networks.loaded(module, cell.tensors, device=device)
+    return nn.Sequential(networks.normalising(), module).eval().requires_grad_(False).to(device)
 
 
 @torch.no_grad()
 def probabilities(model: nn.Module, x: Tensor) -> Tensor:
     """(n, classes)"""
-    return chunks.over(lambda part: model(part).softmax(1), x, size=AT_ONCE)
+    return chunks.over(lambda part: model(part).softmax(1), x, size=networks.AT_ONCE)
 
 
-def predicted(model: nn.Module, x: Tensor) -> Tensor:
-    """(n,) the class of the largest output."""
-    return probabilities(model, x).argmax(1)
-
-
-@known_as("bam.verify")
-def verify(*trained: Cell, world: Values, sizes: Values, about: Values, device: str) -> Cell:
+@task("bam.verify", version=2, panel="about")
+def verify(*trained: Cell, world: WorldSpec, sizes: Sizes, panel: Panel, device: str) -> Cell:
     """The table of Fig. 2: what becomes of accuracy and confidence without the common feature, or with it alone."""
-    rows: list[dict[str, Any]] = []
-    pairs = worlds.images(world, sizes, None, count=None)
+    spec = DataSpec(world, sizes)
+    everyone = data.images(spec, None, count=None)
+    template = panel.row("verification")
+    rows: list[Row] = []
     for cell in trained:
-        net = cell.facts["net"]
-        fine = net["k"] is not None
-        seen = worlds.images(world, sizes, net["k"], count=None, first_only=True) if fine else pairs
-        label = seen.kind if net["label"] == "object" else seen.scene
-        rows += _verified(wrapped(cell, device=device), cell, seen, label, device)
-    shared = {**about, "part": "verification", "method": "", "sample": -1, "dataset": "pasted"}
-    made = [{**shared, **row} for row in rows]
-    return Cell(rows=tuple(made), facts={"said": warned(made)})
+        net = facts_of(cell).net
+        seen = everyone
+        if net.k is not None:
+            seen = data.images(spec, net.k, count=None, first_only=True)
+        outputs = outputs_of(cell, seen, sets_of(net), device=device)
+        rows += verification_rows(template, net, outputs, data.labels_of(net, seen))
+    return Cell(rows=tuple(rows), facts={"said": unfamiliar_sets(rows)})
 
 
-def _verified(model: nn.Module, cell: Cell, seen: worlds.Images, label: Tensor, device: str) -> list[dict[str, Any]]:
-    net = cell.facts["net"]
-    shows = ("os", "s") if net["k"] is not None else ("os", "s", "og")
-    found = {shown: probabilities(model, getattr(seen, shown).to(device)).cpu() for shown in shows}
-    right = {shown: p.argmax(1) == label for shown, p in found.items()}
-    sure = {shown: p.gather(1, label[:, None])[:, 0] for shown, p in found.items()}
-    unsure = found[net["shown"]].amax(1).double().quantile(RARE)
-    here = {"net": cell.facts["name"], "k": net["k"], "n": len(label)}
-    rows: list[dict[str, Any]] = []
-    for shown in shows:
-        rows.append({**here, "shown": shown, "metric": "accuracy", "value": right[shown].double().mean().item()})
-        strange = (found[shown].amax(1) < unsure).double().mean().item()
-        rows.append({**here, "shown": shown, "metric": "unfamiliar", "value": strange})
-    if net["k"] is not None:
-        drop = (right["os"].sum() - right["s"].sum()).item() / len(label)  # counted, so that equal drops are equal
-        return [*rows, {**here, "shown": "s", "metric": "drop", "value": drop}]
-    without = "og" if net["label"] == "object" else "s"
-    if net["shown"] == "os" and bool(right["os"].any()):
-        own = right["os"]
-        risen = (sure[without] > sure["os"])[own].double().mean().item()
-        rows.append({**here, "shown": without, "metric": "confidence_rises", "value": risen, "n": int(own.sum())})
+def outputs_of(cell: Cell, seen: Images, states: Sequence[Shown], *, device: str) -> dict[Shown, Tensor]:
+    """The probabilities (n, classes) that a network gives in each state of the images."""
+    model = explained_network(cell, device=device)
+    return {shown: probabilities(model, getattr(seen, shown).to(device)).cpu() for shown in states}
+
+
+def sets_of(net: NetSpec) -> tuple[Shown, ...]:
+    """The states of the images in which a network is verified."""
+    if net.k is None:
+        return ("os", "s", "og")
+    return ("os", "s")
+
+
+def verification_rows(template: Row, net: NetSpec, outputs: Mapping[Shown, Tensor], label: Tensor) -> list[Row]:
+    """Accuracy and strangeness of every set; then the accuracy drop of the common feature, or the confidence.
+
+    outputs  set -> probabilities (n, classes)
+    label    (n,)
+    """
+    template = template.having(net=net.name, k=net.k, n=len(label))
+    unsure = outputs[net.shown].amax(1).double().quantile(RARE)
+    rows = []
+    for shown, probability in outputs.items():
+        own = template.having(shown=shown)
+        rows.append(own.having(metric="accuracy", value=share(probability.argmax(1) == label)))
+        rows.append(own.having(metric="unfamiliar", value=share(probability.amax(1) < unsure)))
+    if net.k is not None:
+        return [*rows, drop_row(template, outputs, label)]
+    if net.shown == "os":
+        rows += confidence_rows(template, net, outputs, label)
     return rows
 
 
-def warned(rows: Sequence[Values]) -> list[str]:
+def drop_row(template: Row, outputs: Mapping[Shown, Tensor], label: Tensor) -> Row:
+    """What is lost of the accuracy without the object: counted, so that equal drops are equal."""
+    correct = {shown: int((outputs[shown].argmax(1) == label).sum()) for shown in outputs}
+    return template.having(shown="s", metric="drop", value=(correct["os"] - correct["s"]) / len(label))
+
+
+def confidence_rows(template: Row, net: NetSpec, outputs: Mapping[Shown, Tensor], label: Tensor) -> list[Row]:
+    """How often a correct output is surer without what should not matter; none where no output is correct."""
+    without: Shown = "og" if net.label == "object" else "s"
+    correct = outputs["os"].argmax(1) == label
+    before = outputs["os"].gather(1, label[:, None])[:, 0]
+    after = outputs[without].gather(1, label[:, None])[:, 0]
+    rises = (after > before)[correct]
+    if not len(rises):
+        return []
+    return [template.having(shown=without, metric="confidence_rises", value=share(rises), n=len(rises))]
+
+
+def share(hits: Tensor) -> float:
+    """Of hits (n,) bool."""
+    return hits.double().mean().item()
+
+
+def unfamiliar_sets(rows: Sequence[Row]) -> list[str]:
     """A sentence on sets that a network has not seen in training, and is more unsure of than of its own."""
-    strange = [row for row in rows if row["metric"] == "unfamiliar" and row["value"] > 3 * RARE]
+    strange = []
+    for row in rows:
+        if row.metric == "unfamiliar" and row.value is not None and row.value > UNFAMILIAR:
+            strange.append(f"{row.columns['net']} on X_{row.columns['shown']} ({row.value:.0%})")
     if not strange:
         return []
-    told = ", ".join(f"{row['net']} on X_{row['shown']} ({row['value']:.0%})" for row in strange)
     return [
         f"Out of distribution: these networks are as unsure as of their strangest {RARE:.0%} test images on more than "
-        f"{3 * RARE:.0%} of a set they were not trained on, so that a drop there is not due to the missing pixels "
-        f"alone: {told}."
+        f"{UNFAMILIAR:.0%} of a set they were not trained on, so that a drop there is not due to the missing pixels "
+        f"alone: {', '.join(strange)}."
     ]
 
 
-@known_as("bam.patches")
+@task("bam.patches", version=2, panel="about")
 def find_patches(
-    trained: Cell, *, world: Values, sizes: Values, search: dict[str, Any], count: int, about: Values, device: str
+    trained: Cell, *, world: WorldSpec, sizes: Sizes, panel: Panel, search: Search, count: int, device: str
 ) -> Cell:
     """Scenes with a functionless patch that begins as the common feature, for f_∅."""
-    seen = worlds.images(world, sizes, 1.0, count=count)
-    model = wrapped(trained, device=device)
-    done = functionless(
-        model, seen.s.to(device), seen.mask.to(device), start=seen.os.to(device), search=Search(**search)
-    )
-    found = done.found()
+    seen = data.images(DataSpec(world, sizes), 1.0, count=count)
+    model = explained_network(trained, device=device)
+    patched = functionless(model, seen.s.to(device), seen.mask.to(device), start=seen.os.to(device), search=search)
+    name = facts_of(trained).name
+    template = panel.row("patches").having(net=name)
+    rows = patch_rows(template, patched, seen.rows)
+    found = patched.found()
+    note = PATCHES_FOUND.format(share=share(found), count=len(found), name=name)
+    tensors = {"x": patched.x.cpu(), "found": found.cpu().to(torch.uint8)}
+    return Cell(rows=tuple(rows), tensors=tensors, facts={"said": [note], "found": share(found)})
+
+
+def patch_rows(template: Row, patched: Patched, samples: Tensor) -> list[Row]:
+    """How far the outputs move, how visible a patch is, and whether that is enough."""
+    measures = {"ratio": patched.ratio, "change": patched.change, "found": patched.found().double()}
     rows = []
-    shared = {**about, "part": "patches", "method": "", "dataset": "pasted", "net": trained.facts["name"]}
-    for name, values in (("ratio", done.ratio), ("change", done.change), ("found", found.double())):
-        told = zip(seen.rows.tolist(), values.tolist(), strict=True)
-        rows += [{**shared, "metric": name, "sample": sample, "value": value} for sample, value in told]
-    share = found.double().mean().item()
-    said = [
-        f"Functionless patches: found for {share:.0%} of {len(found)} scenes (outputs of {shared['net']} differ by "
-        "less than 5 % of their length, and the pixels by at least 10 % of their range on average)."
-    ]
-    tensors = {"x": done.x.cpu(), "found": found.cpu().to(torch.uint8)}
-    return Cell(rows=tuple(rows), tensors=tensors, facts={"said": said, "found": share})
-
-
-@known_as("bam.tcav")
-def ask_tcav(*trained: Cell, world: Values, sizes: Values, ask: dict[str, Any], about: Values) -> Cell:
-    """TCAV of the common feature in every network, and the contrasts between networks.
-
-    ask  examples (of the concept, and of every random set), sets, count (inputs), level, settings, seed, device
-    """
-    here, device = worlds.world(world), ask["device"]
-    everywhere, first = (worlds.images(world, sizes, 1.0, count=ask["count"], first_only=own) for own in (False, True))
-    concept, others = _examples(world, sizes, ask)
-    found: dict[str, Asked] = {}
-    for cell in trained:
-        net, model = cell.facts["net"], wrapped(cell, device=device)
-        seen = first if net["k"] is not None else everywhere
-        label = torch.full_like(seen.scene, here.feature) if net["label"] == "object" else seen.scene
-        tests = concepts.tcav(
-            model,
-            (seen.os.to(device), label.to(device)),
-            (concept.to(device), [one.to(device) for one in others]),
-            layers=layers_of(model),
-            generator=generator(ask["seed"], "tcav", cell.facts["name"]),
-            settings=concepts.Settings(**ask["settings"]),
-        )
-        passed = [test for test in tests if test.p <= ask["level"]]
-        chance = float(torch.tensor([t.random_scores.mean() for t in passed or tests]).mean())
-        score = concepts.averaged(tests, level=ask["level"])
-        inputs, sets = (part.tolist() for part in concepts.parted(tests, level=ask["level"]))
-        told = f"{len(passed)} of {len(tests)} layers pass p <= {ask['level']} ({_layers(tests, ask['level'])})"
-        found[cell.facts["name"]] = Asked(score, chance, inputs, sets, seen.rows.tolist(), told)
-    return Cell(rows=tuple(_contrasts(trained, found, {**about, "dataset": "pasted"})))
-
-
-def _layers(tests: Sequence[concepts.LayerTest], level: float) -> str:
-    """The score of each layer, in brackets where it does not pass the test."""
-    told = []
-    for test in tests:
-        score = f"{test.layer.removeprefix('1.')} {test.scores.mean():.2f}"
-        told.append(score if test.p <= level else f"[{score}]")
-    return ", ".join(told)
-
-
-class Asked(NamedTuple):
-    """TCAV of one network, the mean over the layers that pass the test.
-
-    score, chance  of the concept, nan where no layer passes; and of random concepts
-    inputs, sets   the score by input and by random set, which have its mean; empty where no layer passes
-    rows           numbers of the inputs
-    """
-
-    score: float
-    chance: float
-    inputs: list[float]
-    sets: list[float]
-    rows: list[int]
-    told: str
-
-
-def _examples(world: Values, sizes: Values, ask: Values) -> tuple[Tensor, list[Tensor]]:
-    """Images with the common feature (k, 3, h, w), and random sets of scenes without, from the training split."""
-    here, pastes = worlds.world(world), worlds.table(world, sizes, 1.0)
-    rows = pastes.splits["train"]
-    scene = here.scenes.y[pastes.scene[rows]]
-    sets = [
-        rows[choose.evenly(scene, ask["examples"], seed=ask["seed"], role=f"examples {number}")]
-        for number in range(ask["sets"] + 1)
-    ]
-    shown = [
-        worlds.rendered(pastes, here.scenes.x, here.cutouts, rows=own, shown="s" if i else "os")[0]
-        for i, own in enumerate(sets)
-    ]
-    return shown[0], shown[1:]
-
-
-def layers_of(model: nn.Sequential) -> list[str]:
-    """The blocks and the logits, as in appendix F."""
-    names = [name for name, _ in model[1].named_children()]
-    return [f"1.{name}" for name in names if name.startswith("layer")] + [f"1.{names[-1]}"]
-
-
-def _contrasts(trained: Sequence[Cell], found: Mapping[str, Asked], shared: Values) -> list[dict[str, Any]]:
-    """f_o against f_s, and every f_{s,k} against f_{s,1.0}: for the concept, and for random concepts.
-
-    Then the concept's contrast again by input and by random set, since both are chance.
-    """
-    ks = {cell.facts["net"]["k"]: cell.facts["name"] for cell in trained if cell.facts["net"]["k"] is not None}
-    pairs = [("f_o", "f_s", None)] + [(name, ks[1.0], k) for k, name in ks.items() if 1.0 in ks]
-    rows = []
-    for one, two, k in pairs:
-        if one not in found or two not in found:
-            continue
-        first, second = found[one], found[two]
-        here = {**shared, "method": "tcav", "metric": "mcs", "comparison": f"{one}/{two}", "k": k}
-        why = f"{one}: {first.told}; {two}: {second.told}"
-        rows += _lines({**here, "part": "concepts", "mask": "object"}, [-1], [first.score], [second.score], why)
-        rows += _lines({**here, "part": "concepts", "mask": "random"}, [-1], [first.chance], [second.chance], why)
-        if first.sets and second.sets:
-            here["mask"] = "object"
-            rows += _lines({**here, "part": "concept_inputs"}, first.rows, first.inputs, second.inputs)
-            rows += _lines({**here, "part": "concept_sets"}, range(len(first.sets)), first.sets, second.sets)
+    for metric, values in measures.items():
+        for sample, value in zip(samples.tolist(), values.tolist(), strict=True):
+            rows.append(template.having(metric=metric, sample=sample, value=value))
     return rows
 
 
-def _lines(
-    shared: Values, samples: Sequence[int], first: Sequence[float], second: Sequence[float], why: str = ""
-) -> list[dict[str, Any]]:
-    """One row per sample, with both sides and their difference."""
-    rows = []
-    for sample, one, two in zip(samples, first, second, strict=True):
-        value = one - two
-        told = {"status": "ok" if value == value else "undefined", "message": why}
-        rows.append({**shared, **told, "sample": sample, "value": value, "first": one, "second": two})
-    return rows
+@task("bam.show", version=2, panel="about")
+def show(*, world: WorldSpec, sizes: Sizes, panel: Panel, samples: int) -> Cell:
+    """The image whose maps the page shows, and where its object is."""
+    seen = data.images(DataSpec(world, sizes), None, count=samples)
+    tensors = {"input": seen.os[0].half(), "truth": seen.mask[0].half()}
+    shared = {"model": "none", "placing": panel.placing, "method": ""}
+    pictures = []
+    for kind in tensors:
+        for label in (0, 1):
+            pictures.append({**shared, "kind": kind, "label": label, "tensor": kind})
+    return Cell(tensors=tensors, facts={"pictures": pictures})

@@ -56,7 +56,7 @@ def contexts(*trained: Cell, panel: Panel, spec: GameSpec, samples: int, seed: i
     stage = Stage(trained, panel, spec, device)
     chosen = stage.samples[:samples]
     template = row_of(panel, "contexts").having(metric="order_dependence")
-    rows = []
+    rows: list[Row] = []
     for sample, gains in zip(chosen.tolist(), gains_by_order(stage, chosen, seed=seed), strict=True):
         rows += player_rows(template.having(sample=sample), gains)
     return Cell(rows=tuple(rows))
@@ -116,7 +116,7 @@ def regions(*cells: Cell, panel: Panel, side: int, seed: int) -> Cell:
     values = anchors.players_of(cells).view(-1, side, side).double()
     corners = torch.randint(side - REGION_SIDE, (REGIONS, 2), generator=seeds.generator(seed, "corners")).tolist()
     template = row_of(panel, "regions").having(metric="variance", sample=WHOLE)
-    rows = []
+    rows: list[Row] = []
     for number, (top, left) in enumerate(corners, start=1):
         inside = values[:, top : top + REGION_SIDE, left : left + REGION_SIDE].flatten()
         rows.append(moments_row(template.having(region=number), inside))

@@ -209,7 +209,7 @@ def both_biases(*cells: Cell, panel: Panel, parts: int, methods: tuple[str, ...]
     players = anchor.estimate.values.shape[1]
     template = row_of(panel, "accurate_bias").having(metric="m_bias", players=players)
     template = template.having(size=scores.group_size(players, TOP_TENTH))
-    rows = []
+    rows: list[Row] = []
     for name, cell in zip(methods, cells[2 * parts :], strict=True):
         maps = cell.tensors["players"]
         ours = scores.m_bias(maps, anchor.estimate, fraction=TOP_TENTH, end="top").value

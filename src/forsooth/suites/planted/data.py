@@ -1,12 +1,9 @@
 """What is planted on: dead leaves or the user's images, two classes of them, and the artefact on the second."""
 
-import dataclasses
-import functools
 import itertools
-import json
-import math
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +12,15 @@ from torch import Tensor
 from forsooth.datasets import folders, labelled
 from forsooth.datasets.leaves import LEAVES, leaves
 from forsooth.datasets.manipulations import UNIT, Manipulation, draw
-from forsooth.datasets.planted import Border, bordered, carries, kinds_of, non_informative, plant
-from forsooth.records import Dataset, UsageError
+from forsooth.datasets.planted import Border, border_region, bordered, kinds_of, plant
+from forsooth.plain import remembered
+from forsooth.records import Dataset, UsageError, Value
 from forsooth.suites import choose
 
 ON_F_N = "attr_non_informative"
-PRESENCES = {True: "with", False: "without"}
-PRINTED = {"anchor": "band", "characters": "digits", "colours": "fixed"}  # where the released code does otherwise
+PRESENT = "with"  # images that have the artefact, or the border
+MISSING = "without"
+PRINTED: Mapping[str, Any] = {"anchor": "band", "characters": "digits", "colours": "fixed"}  # the released code differs
 LEGIBLE = 128  # px of a side from which the paper's artefacts are visible enough; smaller images need more
 BIRDS = (  # of the paper, confused most often
     ("brandts_cormorant", "pelagic_cormorant"),
@@ -31,13 +30,74 @@ BIRDS = (  # of the paper, confused most often
 )
 
 
+@dataclass(frozen=True)
+class Images:
+    """The images before anything is planted.
+
+    path       folder or zip of the user's; None: dead leaves
+    digest     of the files at `path`
+    classes    how many there are
+    per_class  images of a class: so many are generated, or read at most; None: all
+    side       px
+    """
+
+    path: str | None
+    digest: str | None
+    classes: int
+    per_class: int | None
+    side: int
+    seed: int
+
+    def __post_init__(self) -> None:
+        if self.path is None and self.per_class is None:
+            raise UsageError("`per_class` must be a number where images are generated, got None")
+
+
+@dataclass(frozen=True)
+class DataSpec:
+    """What decides the data of one training.
+
+    pair    two classes, the labels 0 and 1 before labels are drawn anew; None: all images, whatever their class
+    r       chance to keep a label; images of the new label 1 get the artefact
+    border  painted on random images, whatever their label; None: on none
+    """
+
+    images: Images = field(metadata={"key": "base"})
+    pair: tuple[str, str] | None
+    manipulation: Manipulation
+    r: float
+    border: Border | None
+    seed: int
+
+    @property
+    def manipulations(self) -> list[Manipulation | None]:
+        """What is done to the images of each new label."""
+        return [None, self.manipulation]
+
+
+def factors(spec: DataSpec) -> dict[str, Value]:
+    """The columns that tell rows of one spec from those of another."""
+    return {
+        "manipulation": spec.manipulation.name,
+        "visibility": float(spec.manipulation.visibility),
+        "r": float(spec.r),
+        "pair": "/".join(spec.pair or ("all",)),
+    }
+
+
+def images_at(path: str | None, *, classes: int, per_class: int | None, side: int, seed: int) -> Images:
+    """The user's images at `path` as they are now, or generated ones."""
+    digest = None if path is None else folders.digest(path)
+    return Images(path, digest, classes, per_class, side, seed)
+
+
 def class_names(path: str | None, classes: int) -> list[str]:
     """The classes of the user's images, or of `classes` kinds of dead leaves; nothing is read but the names."""
     if path is None:
         return [scene.name for scene in LEAVES[:classes]]
     with folders.opened(Path(path)) as (readers, _, failed):
-        listed, _ = labelled.listing(Path(path), readers, failed)
-    return sorted({entry.label for entry in listed})
+        entries, _ = labelled.listing(Path(path), readers, failed)
+    return sorted({entry.label for entry in entries})
 
 
 def class_pairs(names: Sequence[str]) -> dict[str, list[tuple[str, str]]]:
@@ -54,130 +114,120 @@ def class_pairs(names: Sequence[str]) -> dict[str, list[tuple[str, str]]]:
     return {"similar": similar, "distinct": distinct}
 
 
-def spec(path: str | None, *, classes: int, per_class: int | None) -> dict[str, Any]:
-    """Where the images come from, as plain values a task can carry; side and seed are to be added."""
-    if path is None and per_class is None:
-        raise UsageError("`per_class` must be a number where images are generated, got None")
-    return {"path": path, "digest": folders.digest(path) if path else None, "classes": classes, "per_class": per_class}
+def adjusted(drawn: Manipulation, *, strength: float, variant: str) -> Manipulation:
+    """A manipulation of the paper, `strength` times as visible, as "printed" or as "released"."""
+    visibility = drawn.visibility * strength
+    if drawn.name == "striped_noise":
+        visibility = min(visibility, 1.0)  # a share of pixels
+    if variant == "printed":
+        drawn = replace(drawn, **PRINTED)
+    return replace(drawn, visibility=visibility)
 
 
-def artefact(drawn: Manipulation, *, strength: float, variant: str) -> dict[str, Any]:
-    """A manipulation of the paper as plain values, `strength` times as visible, as "printed" or as "released"."""
-    most = 1.0 if drawn.name == "striped_noise" else math.inf
-    changes: dict[str, Any] = PRINTED if variant == "printed" else {}
-    shown = min(drawn.visibility * strength, most)
-    return dataclasses.asdict(dataclasses.replace(drawn, visibility=shown, **changes))
-
-
-def feared(name: str, *, level: int, side: int) -> dict[str, Any]:
+def legible(name: str, *, level: int, side: int) -> Manipulation:
     """An artefact in the region of experiment 5.4, at a level of visibility of 5.3, fit to be seen at this side.
 
     The paper's watermark is off the middle by half a pixel; here all regions are symmetric.
     """
-    fixed, shown = draw(name, 4, seed=0), draw(name, 3, seed=0, level=level).visibility
-    drawn = dataclasses.replace(fixed, visibility=shown, right=UNIT - 1 - fixed.left)
-    return artefact(drawn, strength=max(1.0, LEGIBLE / side), variant="printed")
+    fixed = draw(name, 4, seed=0)
+    visibility = draw(name, 3, seed=0, level=level).visibility
+    symmetric = replace(fixed, visibility=visibility, right=UNIT - 1 - fixed.left)
+    return adjusted(symmetric, strength=max(1.0, LEGIBLE / side), variant="printed")
 
 
-def base(about: Mapping[str, Any]) -> Dataset:
-    """The images before anything is planted: path (None: dead leaves), digest, classes, per_class, side, seed."""
-    return _base(json.dumps(about, sort_keys=True))
+@remembered(1)
+def base(images: Images) -> Dataset:
+    """The images before anything is planted."""
+    count = images.per_class and images.per_class * images.classes
+    if images.path is not None:
+        return labelled.images(images.path, side=images.side, seed=images.seed, limit=count)
+    assert count is not None
+    return leaves(classes=images.classes, n=count, side=images.side, seed=images.seed)
 
 
-@functools.lru_cache(maxsize=1)
-def _base(text: str) -> Dataset:
-    about = json.loads(text)
-    n = about["per_class"] and about["per_class"] * about["classes"]
-    if about["path"] is None:
-        return leaves(classes=about["classes"], n=n, side=about["side"], seed=about["seed"])
-    return labelled.images(about["path"], side=about["side"], seed=about["seed"], limit=n)
+def fresh_dataset(spec: DataSpec) -> Dataset:
+    """The planted data, kept for nobody: whoever gets them may write into x and y."""
+    chosen = of_pair(base(spec.images), spec.pair)
+    return plant(chosen, spec.manipulations, r=spec.r, seed=spec.seed, border=spec.border)
 
 
-def data(plot: Mapping[str, Any]) -> Dataset:
-    """What was planted, made again from its recipe; the last two are kept, since tasks come in their order.
+@remembered(2)
+def dataset(spec: DataSpec) -> Dataset:
+    """The planted data, made again from their spec; the last two are kept, since tasks come in their order."""
+    return fresh_dataset(spec)
 
-    plot  base (see there), pair (two classes; the second gets the artefact; None: all images, whatever their class),
-          manipulation, r, border, seed
+
+def of_pair(images: Dataset, pair: tuple[str, str] | None) -> Dataset:
+    """The images of two classes, with the labels 0 and 1; None: all images.
+
+    Then their classes are numbered 0 and 1 in turn: for r = 0.5, where old labels tell nothing of the new.
     """
-    return _data(json.dumps(plot, sort_keys=True))
-
-
-def anew(plot: Mapping[str, Any]) -> Dataset:
-    """The same, but kept for nobody: whoever gets it may write into x and y."""
-    return _data.__wrapped__(json.dumps(plot, sort_keys=True))
-
-
-@functools.lru_cache(maxsize=2)
-def _data(text: str) -> Dataset:
-    plot = json.loads(text)
-    border = Border(**plot["border"]) if plot["border"] else None
-    chosen = pair_of(base(plot["base"]), plot["pair"]) if plot["pair"] else everyone(base(plot["base"]))
-    return plant(chosen, [None, Manipulation(**plot["manipulation"])], r=plot["r"], seed=plot["seed"], border=border)
-
-
-def pair_of(dataset: Dataset, pair: Sequence[str]) -> Dataset:
-    """The images of two classes, with the labels 0 and 1."""
-    numbers = [dataset.facts["classes"].index(name) for name in pair]
-    keep = (dataset.y == numbers[0]) | (dataset.y == numbers[1])
+    if pair is None:
+        return replace(images, y=images.y % 2, strata=images.y)
+    first, second = (images.facts["classes"].index(name) for name in pair)
+    keep = (images.y == first) | (images.y == second)
     place = keep.cumsum(0) - 1
-    splits = {name: place[rows[keep[rows]]] for name, rows in dataset.splits.items()}
-    y = (dataset.y[keep] == numbers[1]).long()
-    facts = {**dataset.facts, "pair": pair}
-    return dataclasses.replace(dataset, x=dataset.x[keep], y=y, splits=splits, facts=facts, strata=dataset.y[keep])
+    return replace(
+        images,
+        x=images.x[keep],
+        y=(images.y[keep] == second).long(),
+        splits={name: place[rows[keep[rows]]] for name, rows in images.splits.items()},
+        strata=images.y[keep],
+    )
 
 
-def everyone(dataset: Dataset) -> Dataset:
-    """All images, their classes numbered 0 and 1 in turn: for r = 0.5, where old labels tell nothing of the new."""
-    return dataclasses.replace(dataset, y=dataset.y % 2, strata=dataset.y)
-
-
-def chosen(dataset: Dataset, plot: Mapping[str, Any], *, samples: int | None) -> dict[str, Tensor]:
+def explained_rows(planted: Dataset, spec: DataSpec, *, samples: int | None) -> dict[str, Tensor]:
     """presence -> test images, at most `samples`: with the artefact or without; of a border, with it or without.
 
     They are drawn evenly over new labels and old classes.
     """
-    test = dataset.splits["test"]
-    if plot["border"]:
-        has = bordered(len(dataset.x), Border(**plot["border"]), seed=plot["seed"])[test]
-    else:
-        has = carries(dataset.y[test], [None, Manipulation(**plot["manipulation"])])
-    groups = {name: test[has == present] for present, name in PRESENCES.items()}
+    present = planted.y == 1
+    if spec.border is not None:
+        present = bordered(len(planted.x), spec.border, seed=spec.seed)
+    test = planted.splits["test"]
+    groups = {PRESENT: test[present[test]], MISSING: test[~present[test]]}
     return {
-        name: choose.rows_of(dataset, rows, samples, seed=plot["seed"], role=f"explained {name}")
+        name: choose.rows_of(planted, rows, samples, seed=spec.seed, role=f"explained {name}")
         for name, rows in groups.items()
     }
 
 
-def drawn(dataset: Dataset, rows: Tensor, *, role: str, where: Mapping[str, Any]) -> list[dict[str, Any]]:
+def class_counts(planted: Dataset, rows: Tensor, *, role: str, where: Mapping[str, Value]) -> list[dict[str, Any]]:
     """How many of rows (k,) are of each class and have the artefact or not, for the run to keep."""
-    has = carries(dataset.y[rows], [None, Manipulation(**dataset.facts["manipulations"][1])])
-    known = dataset.facts["base_facts"]["classes"]
-    names = [f"{name}, {presence}" for presence in (PRESENCES[False], PRESENCES[True]) for name in known]
-    kinds = has.long() * len(known) + kinds_of(dataset)[rows]
+    classes = planted.facts["base_facts"]["classes"]
+    names = [f"{name}, {presence}" for presence, name in itertools.product((MISSING, PRESENT), classes)]
+    kinds = planted.y[rows] * len(classes) + kinds_of(planted)[rows]
     return choose.classes_of(kinds, role=role, names=names, where=where)
 
 
-def region_of(metric: str, dataset: Dataset, plot: Mapping[str, Any]) -> Tensor:
+def region(metric: str, planted: Dataset, spec: DataSpec) -> Tensor:
     """(h, w) bool: the joint effective region, or the features F_N that tell nothing."""
-    assert dataset.truth is not None
+    assert planted.truth is not None
+    joint = planted.truth[0]
     if metric != ON_F_N:
-        return dataset.truth[0]
-    size = (dataset.x.shape[-2], dataset.x.shape[-1])
-    return non_informative(Border(**plot["border"]), [None, Manipulation(**plot["manipulation"])], size=size)
+        return joint
+    assert spec.border is not None
+    return border_region(spec.border, size=(joint.shape[0], joint.shape[1])) & ~joint
 
 
-def said(plot: Mapping[str, Any]) -> list[str]:
+def notes(images: Images) -> list[str]:
     """Sentences on the images that a reader of the results must know."""
-    facts = base(plot["base"]).facts
+    facts = base(images).facts
+    classes = len(facts["classes"])
     if facts.get("generated"):
-        return [f"Images are generated: {facts['n']:,} dead leaves of {len(facts['classes'])} kinds."]
-    broken = [re.sub(r" <\S+ object at 0x\w+>", "", line) for line in facts["unreadable"]]  # Pillow names an address
-    used, there = sum(facts["counts"].values()), facts["available"]
-    told = f"{used:,} of {there:,} images used, in {len(facts['classes'])} classes."
-    outside, small = facts["without_class"], facts["enlarged"]
-    return [
-        told,
-        *([f"Files that could not be used: {len(broken)} ({'; '.join(broken[:5])})."] if broken else []),
-        *([f"Images in no class folder, left out: {outside}."] if outside else []),
-        *([f"Images smaller than {facts['side']} px, enlarged: {small}."] if small else []),
-    ]
+        return [f"Images are generated: {facts['n']:,} dead leaves of {classes} kinds."]
+    used = sum(facts["counts"].values())
+    sentences = [f"{used:,} of {facts['available']:,} images used, in {classes} classes."]
+    if facts["unreadable"]:
+        sentences.append(unreadable(facts["unreadable"]))
+    if facts["without_class"]:
+        sentences.append(f"Images in no class folder, left out: {facts['without_class']}.")
+    if facts["enlarged"]:
+        sentences.append(f"Images smaller than {facts['side']} px, enlarged: {facts['enlarged']}.")
+    return sentences
+
+
+def unreadable(lines: Sequence[str]) -> str:
+    """How many files could not be used, and why the first of them; Pillow names an address, which is no reason."""
+    reasons = re.sub(r" <\S+ object at 0x\w+>", "", "; ".join(lines[:5]))
+    return f"Files that could not be used: {len(lines)} ({reasons})."

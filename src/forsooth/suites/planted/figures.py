@@ -1,21 +1,26 @@
 """Figures of the planted suite: Attr% against whatever an experiment varies, and accuracies against p*."""
 
-from dataclasses import dataclass
+import itertools
+from collections.abc import Hashable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
 import pandas as pd
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from forsooth.report.aggregate import Results, levels, with_failures
+from forsooth.report.aggregate import Results, levels
 from forsooth.report.drawing import BLUE, GREEN, INK, MUTED, ORANGE, VERMILION, Drawing, Tables, sheet
+from forsooth.scores.planted import shapley_range
+from forsooth.suites.planted.means import model_means
 
 PRESENCE = {"with": (BLUE, "o"), "without": (ORANGE, "x")}
 COLUMNS = ("experiment", "presence", "er", "level", "r", "accuracy", "epoch", "kind", "p_star", "manipulation")
-RUN = ["manipulation", "model", "model_seed", "kind", "method", "presence"]
+P_STAR = "p*: without the artefact at most"
+STYLES = {"distinct": "--"}  # kind of classes -> line
 
 
 @dataclass(frozen=True)
@@ -81,90 +86,105 @@ def planted_curves(results: Results, tables: Tables) -> tuple[Drawing, ...]:
     """The figures of 5.1 to 5.4 and of the border, for every model, where the run has their rows."""
     if not set(COLUMNS) <= set(results.rows.columns):
         return ()
-    drawings = []
-    for curve in CURVES:
-        points = _points(results, curve)
-        for model, own in points.groupby("model", sort=False):
-            several = points["model"].nunique() > 1
-            methods = ", ".join(own["method"].unique())
-            drawings.append(
-                Drawing(
-                    name=f"{curve.name}_{model}" if several else curve.name,
-                    title=f"{curve.title}: {model}" if several else curve.title,
-                    caption=curve.caption,
-                    alt=f"Grid of charts of Attr% against {curve.label} for {methods}",
-                    figure=_grid(results, own, curve),
-                )
-            )
-    return tuple(drawings)
+    return tuple(drawing for curve in CURVES for drawing in drawings_of(curve, results))
 
 
-def _points(results: Results, curve: Curve) -> pd.DataFrame:
-    """Mean over images for each model (and checkpoint), of the methods that look at the model."""
-    rows = results.rows
-    null = [name for name, record in results.run["methods"].items() if record.get("null")]
-    rows = rows[rows["part"].isin(curve.parts) & rows["metric"].eq(curve.metric) & ~rows["method"].isin(null)]
-    rows = with_failures(rows)
-    key = list(dict.fromkeys([*RUN, "er", curve.x, curve.along or curve.x]))
-    return rows.groupby(key, sort=False, as_index=False)["value"].mean()
+def drawings_of(curve: Curve, results: Results) -> Iterator[Drawing]:
+    """A figure for every model."""
+    points = model_means(results.rows[results.rows["part"].isin(curve.parts)], curve.metric)
+    models = points["model"].unique()
+    for model in models:
+        own = points[points["model"].eq(model)]
+        drawing = Drawing(
+            name=curve.name,
+            title=curve.title,
+            caption=curve.caption,
+            alt=f"Grid of charts of Attr% against {curve.label} for {', '.join(own['method'].unique())}",
+            figure=grid(results, own, curve),
+        )
+        if len(models) > 1:
+            drawing = replace(drawing, name=f"{curve.name}_{model}", title=f"{curve.title}: {model}")
+        yield drawing
 
 
-def _grid(results: Results, points: pd.DataFrame, curve: Curve) -> Figure:
+def grid(results: Results, points: pd.DataFrame, curve: Curve) -> Figure:
     methods = [name for name in results.run["methods"] if name in set(points["method"])]
     kinds = [name for name in levels(results, "manipulation") if name in set(points["manipulation"])]
     figure = sheet(max(5.2, 2.1 + 1.65 * len(kinds)), 1.0 + 1.05 * len(methods))
     axes = figure.subplots(len(methods), len(kinds), squeeze=False, sharex=True, sharey=True)
-    for k, method in enumerate(methods):
-        for j, kind in enumerate(kinds):
-            own = points[points["method"].eq(method) & points["manipulation"].eq(kind)]
-            _panel(axes[k, j], own, curve)
-        axes[k, 0].set_ylabel(method, rotation=0, ha="right", va="center", fontsize=7.5)
-    for j, kind in enumerate(kinds):
-        axes[0, j].set_title(kind, fontsize=8.5)
-        axes[-1, j].set_xlabel(curve.label)
-    most = 1.0 if curve.metric == "attr" else float(points[["value", "er"]].max().max())
-    axes[0, 0].set_ylim(-0.03 * most, 1.06 * most)  # shared by all
-    if curve.x == "er":
-        axes[0, 0].set_xlim(0, 1)
-        axes[0, 0].set_xticks([0, 0.5, 1])
-    elif curve.x == "level":
-        axes[0, 0].set_xticks(sorted(points["level"].unique()))
-    figure.legend(handles=_handles(curve), loc="lower center", ncols=4, frameon=False)
-    figure.tight_layout(rect=(0, 0.3 / figure.get_figheight(), 1, 1), h_pad=0.4, w_pad=0.4)
+    for axis, (method, kind) in zip(axes.flat, itertools.product(methods, kinds), strict=True):
+        draw_panel(axis, points[points["method"].eq(method) & points["manipulation"].eq(kind)], curve)
+    for axis, method in zip(axes[:, 0], methods, strict=True):
+        axis.set_ylabel(method, rotation=0, ha="right", va="center", fontsize=7.5)
+    for top, bottom, kind in zip(axes[0], axes[-1], kinds, strict=True):
+        top.set_title(kind, fontsize=8.5)
+        bottom.set_xlabel(curve.label)
+    set_limits(axes[0, 0], points, curve)
+    finish(figure, room=0.3, handles=handles(curve), ncols=4)
     return figure
 
 
-def _panel(axis: Axes, points: pd.DataFrame, curve: Curve) -> None:
+def finish(figure: Figure, *, room: float, **legend: Any) -> None:
+    """A legend below all axes, in a strip of so many inches."""
+    figure.legend(loc="lower center", frameon=False, **legend)
+    figure.tight_layout(rect=(0, room / figure.get_figheight(), 1, 1), h_pad=0.4, w_pad=0.4)
+
+
+def set_limits(axis: Axes, points: pd.DataFrame, curve: Curve) -> None:
+    """Limits and ticks, which all axes share."""
+    most = 1.0
+    if curve.metric != "attr":
+        most = float(points[["value", "er"]].max().max())
+    axis.set_ylim(-0.03 * most, 1.06 * most)
+    if curve.x == "er":
+        axis.set_xlim(0, 1)
+        axis.set_xticks([0, 0.5, 1])
+    elif curve.x == "level":
+        axis.set_xticks(sorted(points["level"].unique()))
+
+
+def draw_panel(axis: Axes, points: pd.DataFrame, curve: Curve) -> None:
     """One method on one manipulation, and what a random map would score there."""
     axis.locator_params(axis="y", nbins=3)
     axis.grid(axis="y")
+    draw_reference(axis, points, curve)
+    for (_, kind, presence), line in points.groupby(["model_seed", "kind", "presence"], sort=False):
+        colour, marker = PRESENCE[presence]
+        style = "none"
+        if curve.along is not None:
+            style = STYLES.get(kind, "-")
+            line = line.sort_values(curve.along)
+        look: dict[str, Any] = {"color": colour, "marker": marker, "linestyle": style}
+        axis.plot(line[curve.x], line["value"], linewidth=1.0, markersize=3.5, **look)
+
+
+def draw_reference(axis: Axes, points: pd.DataFrame, curve: Curve) -> None:
+    """What a map should score, or a random one does."""
     if curve.x == "er":
         axis.plot([0, 1], [0, 1], color=VERMILION, linewidth=0.8)
         axis.axhline(1, color=GREEN, linewidth=0.8)
     elif curve.shaded:
-        reach = np.linspace(0.5, 1, 2)
-        axis.fill_between(reach, 1.5 - reach, 1, color=GREEN, alpha=0.18, linewidth=0)
+        ends = [0.5, 1.0]
+        least, most = zip(*(shapley_range(r) for r in ends), strict=True)
+        axis.fill_between(ends, least, most, color=GREEN, alpha=0.18, linewidth=0)
     elif len(points):
         axis.axhline(points["er"].mean(), color=MUTED, linestyle=(0, (4, 3)), linewidth=0.8)
-    for (_, kind, presence), line in points.groupby(["model_seed", "kind", "presence"], sort=False):
-        colour, marker = PRESENCE[presence]
-        line = line.sort_values(curve.along) if curve.along else line
-        style = "none" if curve.along is None else "--" if kind == "distinct" else "-"
-        look: dict[str, Any] = {"linestyle": style, "linewidth": 1.0, "markersize": 3.5}
-        axis.plot(line[curve.x], line["value"], color=colour, marker=marker, **look)
 
 
-def _handles(curve: Curve) -> list[Any]:
-    what = "border" if curve.metric != "attr" else "artefact"
-    found: list[Any] = [
+def handles(curve: Curve) -> list[Artist]:
+    what = "artefact"
+    if curve.metric != "attr":
+        what = "border"
+    presences: list[Artist] = [
         Line2D([], [], color=colour, marker=marker, linestyle="", label=f"{presence} the {what}")
         for presence, (colour, marker) in PRESENCE.items()
     ]
     if curve.shaded:
-        return [*found, Patch(color=GREEN, alpha=0.18, label="Shapley range")]
+        return [*presences, Patch(color=GREEN, alpha=0.18, label="Shapley range")]
     if curve.x == "er":
-        return [*found, Line2D([], [], color=VERMILION, label="random map"), Line2D([], [], color=GREEN, label="right")]
-    return [*found, Line2D([], [], color=MUTED, linestyle="--", label="random map")]
+        right = Line2D([], [], color=GREEN, label="right")
+        return [*presences, Line2D([], [], color=VERMILION, label="random map"), right]
+    return [*presences, Line2D([], [], color=MUTED, linestyle="--", label="random map")]
 
 
 def planted_gate(results: Results, tables: Tables) -> tuple[Drawing, ...]:
@@ -175,24 +195,7 @@ def planted_gate(results: Results, tables: Tables) -> tuple[Drawing, ...]:
     rows = rows[rows["metric"].eq("accuracy") & rows["p_star"].notna()]
     if rows.empty:
         return ()
-    rows = rows.assign(line=[_line_name(row) for row in rows.to_dict("records")])
-    lines = list(dict.fromkeys(rows["line"]))
-    figure = sheet(8, 1.1 + 0.215 * len(lines))
-    axis = figure.subplots()
-    place = rows["line"].map(lines.index).to_numpy()
-    gated = rows["status"].ne("ok").to_numpy()
-    axis.scatter(100 * rows["p_star"], place, marker="|", s=90, color=INK, label="p*: without the artefact at most")
-    shown = (("#ffffff", gated, "does not count"), (BLUE, ~gated, "counts"))
-    for colour, which, words in shown:
-        axis.scatter(
-            100 * rows["value"][which], place[which], s=26, color=colour, edgecolor=BLUE, label=words, zorder=3
-        )
-    axis.set_yticks(range(len(lines)), lines)
-    axis.set_ylim(len(lines) - 0.4, -0.6)
-    axis.set_xlabel("test accuracy, %")
-    axis.grid(axis="x")
-    figure.legend(loc="lower center", ncols=3, frameon=False)
-    figure.tight_layout(rect=(0, 0.35 / figure.get_figheight(), 1, 1))
+    gated = int(rows["status"].ne("ok").sum())
     return (
         Drawing(
             name="planted_gate",
@@ -200,15 +203,38 @@ def planted_gate(results: Results, tables: Tables) -> tuple[Drawing, ...]:
             caption="Test accuracy of every model (dots) and p* (tick), the most that one can expect who knows the "
             "original image only. A model counts if luck would hardly bring it so far; hollow ones are not explained. "
             "Where p* is 100 % nobody can beat it, and a good model is enough.",
-            alt=f"Dot plot of {len(rows)} accuracies beside p*, {int(gated.sum())} of them do not count",
-            figure=figure,
+            alt=f"Dot plot of {len(rows)} accuracies beside p*, {gated} of them do not count",
+            figure=gate_figure(rows),
         ),
     )
 
 
-def _line_name(row: dict[str, Any]) -> str:
-    more = {"5.3": f", level {row['level']:.0f}", "5.4": f", r {row['r']:g}, {row['kind']}"}
-    return f"{row['experiment']} {row['manipulation']}{more.get(row['experiment'], '')}"
+def gate_figure(rows: pd.DataFrame) -> Figure:
+    """A line for each kind of training, a dot for each training."""
+    names = [line_name(row) for row in rows.to_dict("records")]
+    lines = list(dict.fromkeys(names))
+    figure = sheet(8, 1.1 + 0.215 * len(lines))
+    axis = figure.subplots()
+    draw_trainings(axis, rows.assign(line=[lines.index(name) for name in names]))
+    axis.set_yticks(range(len(lines)), lines)
+    axis.set_ylim(len(lines) - 0.4, -0.6)
+    axis.set_xlabel("test accuracy, %")
+    axis.grid(axis="x")
+    finish(figure, room=0.35, ncols=3)
+    return figure
+
+
+def draw_trainings(axis: Axes, rows: pd.DataFrame) -> None:
+    """Accuracy and p* of every training on its line; hollow where it does not count."""
+    axis.scatter(100 * rows["p_star"], rows["line"], marker="|", s=90, color=INK, label=P_STAR)
+    passed = rows["status"].eq("ok")
+    for label, colour, own in (("does not count", "#ffffff", rows[~passed]), ("counts", BLUE, rows[passed])):
+        axis.scatter(100 * own["value"], own["line"], s=26, color=colour, edgecolor=BLUE, label=label, zorder=3)
+
+
+def line_name(row: Mapping[Hashable, Any]) -> str:
+    varied = {"5.3": f", level {row['level']:.0f}", "5.4": f", r {row['r']:g}, {row['kind']}"}
+    return f"{row['experiment']} {row['manipulation']}{varied.get(row['experiment'], '')}"
 
 
 FIGURES = {

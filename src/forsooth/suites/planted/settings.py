@@ -1,9 +1,12 @@
 """What the planted suite asks, at the scale of a demo, a laptop and the paper. [zhou2022feature]"""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from forsooth import names
 from forsooth.datasets.manipulations import NAMES
+from forsooth.records import UsageError
 
 PUBLISHED = ("saliency", "smooth_grad", "grad_cam", "lime_superpixels", "gradient_shap_200")
 # The paper prints the mean of signed gradients, and LIME as its package comes, with 1,000 masks; its code has others.
@@ -15,51 +18,72 @@ MORE = (
 NULLS = ("random", "constant", "sobel", "laplace", "rectified_input", "oracle")
 ENDS = ("random", "constant", "oracle")
 EXPERIMENTS = ("5.1", "5.2", "5.3", "5.4", "border")
+PRESENCES = ("with", "without")
+KINDS = ("similar", "distinct")
+LEVELS = (0, 1, 2, 3, 4)
+Output = Literal["logits", "probabilities"]
+RENAMED: Mapping[str, str] = {
+    "luck": "max_p_value",
+    "traced": "methods_followup",
+    "deeper": "manipulations_followup",
+    "followed": "runs_with_checkpoints",
+    "rs": "r_values",
+    "lime_output": "authors_output",
+}
 
 
 @dataclass(frozen=True)
 class Settings:
     """Everything that decides the numbers.
 
-    experiments  sections of the paper; "border": Attr% of the non-informative features F_N
-    methods      asked in 5.1; `traced` are asked in the other experiments
-    trainings    5.1: trainings of a manipulation, each with a region and a pair of classes of its own
-    followed     5.2: how many of them are explained at their checkpoints, too
-    deeper       manipulations of 5.3, 5.4 and border
-    groups       5.3 and border: regions of a manipulation
-    levels       5.3: numbers of the levels of visibility, 0 to 4, each trained in every group
-    rs           5.4: chances to keep a label
-    kinds, pairs 5.4: kinds of pairs of classes, and how many pairs of each
-    level        5.1: the level of visibility, 0 to 4, that is planted; None: the paper's own, often less than level 0
-    strength     times the paper's visibility: small images need more
-    maps         settings of SmoothGrad and LIME, where the paper's text and the released code part: "printed" is the
-                 mean of signed gradients and 1,000 masks, "released" that of absolute ones and 200 masks
-    variant      of the artefacts, where the paper's text and the released code part
-    samples      test images with the artefact and as many without that are explained; None: all
-    per_class    images of a class: so many are generated, or read at most (None: all)
-    classes      kinds of generated images; of the user's all are taken
-    gate         least test accuracy of a model that is explained
-    luck         largest probability of that accuracy for a model that does not know the artefact
-    epochs       of a training at most; None: as in the recipe
-    batch        images of a step; None: as in the recipe. Few images need small ones, or there are few steps
-    restarts     new beginnings of a training that stays below the gate
-    lime_output  what LIME explains; `output` is for all others
+    experiments            sections of the paper; "border": Attr% of the non-informative features F_N
+    manipulations          artefacts of 5.1 and 5.2
+    presences              images that are explained: "with" the artefact, "without" it, or both
+    models                 networks that are trained
+    methods                explain the networks of 5.1
+    methods_followup       explain those of all other experiments
+    metrics                of 5.1; the others score Attr% alone
+    trainings              5.1: trainings of a manipulation, each with a region and a pair of classes of its own
+    runs_with_checkpoints  5.2: how many of them are explained at their checkpoints, too
+    manipulations_followup artefacts of 5.3, 5.4 and border
+    groups                 5.3 and border: regions of a manipulation
+    levels                 5.3: numbers of the levels of visibility, 0 to 4, each trained in every group
+    r_values               5.4: chances to keep a label
+    kinds                  5.4: kinds of pairs of classes, "similar" and "distinct"
+    pairs                  5.4: pairs of classes of each kind
+    level                  5.1: the level of visibility that is planted; None: the paper's own, often less than level 0
+    strength               times the paper's visibility: small images need more
+    variant                of the artefacts, where the paper's text and the released code part
+    maps                   settings of SmoothGrad and LIME, where they part: "printed" is the mean of signed gradients
+                           and 1,000 masks, "released" that of absolute ones and 200 masks
+    samples                test images with the artefact that are explained, and as many without; None: all
+    side                   of the images, px
+    per_class              images of a class: so many are generated, or read at most (None: all)
+    classes                kinds of generated images; of the user's all are taken
+    recipe                 how networks are trained: "paper", or "quick" for small ones
+    gate                   least test accuracy of a model that is explained
+    max_p_value            largest probability of that accuracy for a model that does not know the artefact
+    epochs                 of a training at most; None: as in the recipe
+    batch                  images of a step; None: as in the recipe. Few images need small ones, or there are few steps
+    restarts               new attempts allowed to a training that stays below the gate
+    output                 of the model that methods explain
+    authors_output         whether a method whose authors explain another output (LIME: probabilities) explains theirs
     """
 
     experiments: tuple[str, ...] = EXPERIMENTS
     manipulations: tuple[str, ...] = NAMES
-    presences: tuple[str, ...] = ("with", "without")
+    presences: tuple[str, ...] = PRESENCES
     models: tuple[str, ...] = ("resnet34",)
     methods: tuple[str, ...] = (*PUBLISHED, *MORE, *NULLS)
-    traced: tuple[str, ...] = (*PUBLISHED, *ENDS)
+    methods_followup: tuple[str, ...] = (*PUBLISHED, *ENDS)
     metrics: tuple[str, ...] = ("attr", "precision_top", "recall_top")
     trainings: int = 20
-    followed: int = 20
-    deeper: tuple[str, ...] = NAMES
+    runs_with_checkpoints: int = 20
+    manipulations_followup: tuple[str, ...] = NAMES
     groups: int = 4
-    levels: tuple[int, ...] = (0, 1, 2, 3, 4)
-    rs: tuple[float, ...] = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
-    kinds: tuple[str, ...] = ("similar", "distinct")
+    levels: tuple[int, ...] = LEVELS
+    r_values: tuple[float, ...] = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
+    kinds: tuple[str, ...] = KINDS
     pairs: int = 2
     level: int | None = None
     strength: float = 1.0
@@ -71,25 +95,25 @@ class Settings:
     classes: int = 6
     recipe: Literal["quick", "paper"] = "paper"
     gate: float = 0.95
-    luck: float = 1e-3
+    max_p_value: float = 1e-3
     epochs: int | None = None
     batch: int | None = None
     restarts: int = 0
-    output: Literal["logits", "probabilities"] = "logits"
-    lime_output: Literal["logits", "probabilities"] = "probabilities"
+    output: Output = "logits"
+    authors_output: bool = True
 
 
 PAPER = Settings()
 RELEASED = replace(PAPER, variant="released", maps="released")
 QUICK = Settings(
     models=("residual_small",),
-    traced=("saliency", "grad_cam", "gradient_shap", "guided_grad_cam", *ENDS),
+    methods_followup=("saliency", "grad_cam", "gradient_shap", "guided_grad_cam", *ENDS),
     trainings=3,  # two tell next to nothing apart
-    followed=1,
-    deeper=("watermark", "striped_hue"),
+    runs_with_checkpoints=1,
+    manipulations_followup=("watermark", "striped_hue"),
     groups=1,
     levels=(0, 2, 4),
-    rs=(0.5, 0.75, 1.0),
+    r_values=(0.5, 0.75, 1.0),
     kinds=("similar",),
     pairs=1,
     level=3,
@@ -108,10 +132,26 @@ DEMO = replace(
     QUICK,
     experiments=("5.1", "5.3"),
     manipulations=("striped_hue", "striped_noise", "watermark"),
-    methods=tuple("gradient_shap" if name == "gradient_shap_200" else name for name in QUICK.methods),
-    traced=("saliency", "grad_cam", "guided_grad_cam", *ENDS),
+    methods=(*PUBLISHED[:-1], "gradient_shap", *MORE, *NULLS),
+    methods_followup=("saliency", "grad_cam", "guided_grad_cam", *ENDS),
     trainings=2,
-    deeper=("watermark",),
+    manipulations_followup=("watermark",),
     levels=(3, 4),
     samples=4,
 )
+PRESETS: Mapping[str, Settings] = {"demo": DEMO, "quick": QUICK, "paper": PAPER, "released": RELEASED}
+
+
+def check(settings: Settings) -> None:
+    """UsageError where a word or number has no meaning, before any work."""
+    known = {"experiments": EXPERIMENTS, "presences": PRESENCES, "kinds": KINDS}
+    known |= {"manipulations": NAMES, "manipulations_followup": NAMES}
+    for field, words in known.items():
+        for word in getattr(settings, field):
+            if word not in words:
+                raise names.unknown(word, words, argument=field)
+    if settings.level not in (None, *LEVELS):
+        raise UsageError(f"`level` must be 0 to {LEVELS[-1]}, got {settings.level}")
+    for level in settings.levels:
+        if level not in LEVELS:
+            raise UsageError(f"`levels` must be 0 to {LEVELS[-1]}, got {level}")

@@ -1,0 +1,209 @@
+"""The documents of the suite: what decides them, which are explained, and which of their words tell the label."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from forsooth.datasets import articles, texts
+from forsooth.datasets.articles import Articles, Setting
+from forsooth.models.recurrent import lengths_of
+from forsooth.plain import remembered
+from forsooth.records import NO_MODEL, Row
+from forsooth.scores import selection
+from forsooth.suites import choose
+
+KINDS_OF_WORDS = ("correlating", "non_correlating", "other")
+BACKGROUND_DOCUMENTS = 50  # training documents that stand for the background, cut to the length of the explained one
+PAGE_WORDS = 30  # a shorter document shows little
+
+
+@dataclass(frozen=True)
+class DataSpec:
+    """All that decides the documents and the vectors of their words.
+
+    path            of the user's documents; None: those of the embedded grammar
+    vectors         .npz of word vectors; None: they are learned
+    digest          of the file at `path`
+    vectors_digest  of the file at `vectors`
+    """
+
+    setting: Setting
+    path: str | None = None
+    vectors: str | None = None
+    digest: str | None = None
+    vectors_digest: str | None = None
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Panel:
+    """Kind of data and training of a line on the page. `model_seed` is -1 where no network is looked at.
+
+    rate  target rate of selection of a rationale model
+    """
+
+    kind: str
+    model: str = NO_MODEL
+    model_seed: int = -1
+    rate: float | None = None
+
+    def row(self, part: str, dataset: str, method: str = "") -> Row:
+        """The row that all rows of this panel begin as."""
+        return Row(
+            suite="articles",
+            part=part,
+            dataset=dataset,
+            model=self.model,
+            model_seed=self.model_seed,
+            method=method,
+            columns={"kind": self.kind, "rate": self.rate},
+        )
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """Some documents of a dataset, by their numbers rows (k,)."""
+
+    documents: Articles
+    rows: Tensor
+
+    @property
+    def tokens(self) -> Tensor:
+        """(k, length) ids, 0 is padding."""
+        return self.documents.dataset.x[self.rows]
+
+    @property
+    def lengths(self) -> Tensor:
+        """(k,) words of each."""
+        return lengths_of(self.tokens)
+
+    @property
+    def labels(self) -> Tensor:
+        return self.documents.dataset.y[self.rows]
+
+    def at(self, places: Tensor) -> "Chosen":
+        """Those at some places (m,) among them."""
+        return Chosen(self.documents, self.rows[places])
+
+    def masks(self) -> dict[str, Tensor]:
+        """Masks (k, length) of the three kinds of words."""
+        truth = self.documents.dataset.truth
+        assert truth is not None
+        correlating = truth[self.rows]
+        non_correlating = self.documents.non_correlating[self.rows]
+        other = selection.others(correlating, non_correlating, self.tokens)
+        return dict(zip(KINDS_OF_WORDS, (correlating, non_correlating, other), strict=True))
+
+
+def factors(spec: DataSpec) -> dict[str, str]:
+    """The columns that tell datasets apart."""
+    return {"kind": spec.setting.kind}
+
+
+@remembered(4)
+def dataset(spec: DataSpec) -> Articles:
+    """The documents, made again from their recipe; the last ones are kept, since tasks come in their order."""
+    documents = None
+    if spec.path:
+        documents = texts.documents(spec.path)
+    return articles.articles(spec.setting, documents, seed=spec.seed)
+
+
+def source(documents: Articles) -> str:
+    """Where the texts are from: the column `dataset` of all rows."""
+    return str(documents.dataset.facts["source"])
+
+
+def sizes(documents: Articles) -> str:
+    """How many documents train, validate and test."""
+    return "/".join(str(len(documents.dataset.splits[name])) for name in ("train", "val", "test"))
+
+
+def notes(spec: DataSpec) -> list[str]:
+    """Sentences on the documents that a reader of the results must know."""
+    documents = dataset(spec)
+    facts = documents.dataset.facts
+    unknown = facts["unknown_tokens"] / max(1, facts["tokens"])
+    sentences = [
+        f"{spec.setting.kind}: correlating articles, non-correlating articles and other words are "
+        f"{_percent(facts['frequency'])} % of the words ({_percent(facts['paper_frequency'])} % in the paper).",
+        f"Documents: {facts['documents']} of {facts['source']}, of which {_losses(facts)}; {sizes(documents)} train, "
+        f"validate and test. {unknown:.1%} of the words are unknown to the vocabulary of {facts['words']}.",
+    ]
+    if spec.vectors:
+        words = documents.vocabulary
+        known = texts.word_vectors(spec.vectors, words, seed=spec.seed)[1]
+        sentences.append(
+            f"Word vectors: {known} of the {len(words)} words have one in the given file, the others a random one."
+        )
+    return sentences
+
+
+def _percent(shares: list[float]) -> str:
+    return " / ".join(f"{100 * share:.1f}" for share in shares)
+
+
+def _losses(facts: Any) -> str:
+    """How many documents were left out or cut, and why."""
+    reasons = {
+        "empty": "were empty",
+        "without_tokens": "had no token",
+        "without_articles": "had no article",
+        "articles_in_one_half": "had articles in one half only",
+        "undecided": "have nothing that tells the label",
+        "truncated": f"were cut at {facts['length']} tokens",
+    }
+    counts = ", ".join(f"{facts[name]} {reason}" for name, reason in reasons.items() if facts[name])
+    sentence = counts or "none was left out or cut"
+    if facts["undecodable_bytes"]:
+        sentence += f"; {facts['undecodable_bytes']} bytes could not be decoded"
+    return sentence
+
+
+def explained(documents: Articles, samples: int | None) -> Chosen:
+    """The test documents that are explained, as many of either label; the same in all kinds of data."""
+    return _drawn(documents, documents.dataset.splits["test"], samples, role="explained")
+
+
+def _drawn(documents: Articles, rows: Tensor, count: int | None, *, role: str) -> Chosen:
+    seed = documents.dataset.facts["seed"]
+    return Chosen(documents, choose.rows_of(documents.dataset, rows, count, seed=seed, role=role))
+
+
+def shown(chosen: Chosen) -> int:
+    """Which of the explained documents the page shows: the shortest of at least 30 words, else the longest.
+
+    The kinds share their documents, so that this is the same in all.
+    """
+    lengths = chosen.lengths
+    fit = lengths >= PAGE_WORDS
+    if not fit.any():
+        return int(lengths.argmax())
+    return int(torch.where(fit, lengths, lengths.max() + 1).argmin())
+
+
+def behind(documents: Articles, fit: Tensor, length: int) -> Chosen:
+    """Of the training documents fit (m,) some that have `length` words or more, evenly over labels."""
+    long_enough = fit[Chosen(documents, fit).lengths >= length]
+    return _drawn(documents, long_enough, BACKGROUND_DOCUMENTS, role="background")
+
+
+def background(documents: Articles, fit: Tensor, length: int) -> Tensor:
+    """Tokens (k, length) of training documents that are as long, cut; padding where none is."""
+    tokens = behind(documents, fit, length).tokens[:, :length]
+    if not len(tokens):
+        return torch.zeros(1, length, dtype=torch.int64)
+    return tokens
+
+
+def drawn(chosen: Chosen, kind: str) -> list[dict[str, Any]]:
+    """Who took part in each role, by label, for the run to keep; the background is that of the longest document."""
+    documents = chosen.documents
+    longest = int(chosen.lengths.max())
+    roles = {"explained": chosen, "background": behind(documents, documents.dataset.splits["train"], longest)}
+    lines: list[dict[str, Any]] = []
+    for role, own in roles.items():
+        lines += choose.classes_of(own.labels, role=role, where={"kind": kind})
+    return lines

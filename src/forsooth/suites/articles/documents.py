@@ -1,0 +1,134 @@
+"""Tasks of reproductions that look at words: one row for each document, from the weights that a cell kept."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from forsooth.datasets import texts
+from forsooth.datasets.articles import Articles
+from forsooth.engine import make_task, task
+from forsooth.records import Cell, Plan, Row
+from forsooth.scores.selection import peaks, share_on
+from forsooth.suites.articles import data
+from forsooth.suites.articles.data import Chosen, DataSpec, Panel
+
+PART = "documents"
+FIRST = 3  # "the first few words"
+
+
+@dataclass(frozen=True)
+class Document:
+    """One document without padding: `words`, their `weights` and masks (length,)."""
+
+    row: int
+    label: int
+    words: list[str]
+    weights: Tensor
+    correlating: Tensor
+    non_correlating: Tensor
+    other: Tensor
+
+
+def weighed_documents(cell: Cell, documents: Articles) -> Iterator[Document]:
+    """The documents whose weights a cell kept; none of a network below its gate."""
+    if "weights" not in cell.tensors:
+        return
+    chosen = Chosen(documents, cell.tensors["rows"])
+    masks = chosen.masks()
+    for place, length in enumerate(chosen.lengths.tolist()):
+        yield Document(
+            row=int(chosen.rows[place]),
+            label=int(chosen.labels[place]),
+            words=texts.decode(chosen.tokens[place], documents.vocabulary),
+            weights=cell.tensors["weights"][place, :length],
+            **{kind: mask[place, :length] for kind, mask in masks.items()},
+        )
+
+
+@task("articles.attention_by_document", version=1)
+def attention_by_document(explained: Cell, *, spec: DataSpec, panel: Panel) -> Cell:
+    """Attr% and frequency, how often an article stands out, and the word of largest weight, of each document."""
+    documents = data.dataset(spec)
+    template = panel.row(PART, data.source(documents), "attention").having(metric="share_on_articles")
+    return Cell(rows=tuple(attention_row(template, own) for own in weighed_documents(explained, documents)))
+
+
+def attention_row(template: Row, document: Document) -> Row:
+    weights = document.weights.double()
+    above_neighbours = peaks(weights)
+    largest = int(weights.argmax())
+    return template.having(
+        sample=document.row,
+        value=share_on(weights, document.correlating),
+        label=document.label,
+        words=float(len(document.words)),
+        articles=int(document.correlating.sum()),
+        attr_non_correlating=share_on(weights, document.non_correlating),
+        frequency=document.correlating.double().mean().item(),
+        articles_above_neighbours=share_of(above_neighbours, document.correlating),
+        others_above_neighbours=share_of(above_neighbours, document.other),
+        largest_is_article=int(document.correlating[largest]),
+        largest=document.words[largest],
+    )
+
+
+def share_of(hits: Tensor, mask: Tensor) -> float:
+    """The share of the words of a mask (length,) that are hits (length,); nan of none."""
+    return hits[mask].double().mean().item()
+
+
+@task("articles.selection_by_document", version=1)
+def selection_by_document(selected: Cell, *, spec: DataSpec, panel: Panel) -> Cell:
+    """What is selected of what, and the text with marks, of each document."""
+    documents = data.dataset(spec)
+    template = panel.row(PART, data.source(documents), "rationale").having(metric="words_selected")
+    return Cell(rows=tuple(selection_row(template, own) for own in weighed_documents(selected, documents)))
+
+
+def selection_row(template: Row, document: Document) -> Row:
+    chosen = document.weights != 0
+    others = chosen & document.other
+    return template.having(
+        sample=document.row,
+        value=count(chosen),
+        articles=int(document.correlating.sum()),
+        hits=count(chosen & document.correlating),
+        misled=count(chosen & document.non_correlating),
+        others=int(others.sum()),
+        first_others=int(others[:FIRST].sum()),
+        text=marked(document),
+    )
+
+
+def count(mask: Tensor) -> float:
+    """How many are true; a float, as the counts of words in other rows."""
+    return float(mask.sum())
+
+
+def marked(document: Document) -> str:
+    """The words with marks: [selected], [selected!] of a non-correlating article, _missed_ of a correlating one."""
+    parts = []
+    masks = torch.stack([document.weights != 0, document.correlating, document.non_correlating], dim=1).tolist()
+    for word, (chosen, correlating, non_correlating) in zip(document.words, masks, strict=True):
+        if chosen and non_correlating:
+            parts.append(f"[{word}!]")
+        elif chosen:
+            parts.append(f"[{word}]")
+        elif correlating:
+            parts.append(f"_{word}_")
+        else:
+            parts.append(word)
+    return " ".join(parts)
+
+
+def with_documents(plan: Plan, function: Callable[..., Cell], *, of: str) -> Plan:
+    """The plan, and a task for each one of the id `of` that keeps the weights of words."""
+    more = []
+    for own in plan.tasks:
+        keeps = own.arguments.get("ask", {}).get("keep", True)  # a selection is always kept
+        if own.id == of and keeps:
+            arguments = {name: own.arguments[name] for name in ("spec", "panel")}
+            more.append(make_task(function, arguments, [own], name=f"by document: {own.name}"))
+    return replace(plan, tasks=(*plan.tasks, *more))

@@ -1,0 +1,65 @@
+"""What every judgement of the suite says: on what it rests, who was left out, and whether the models are accurate."""
+
+from collections.abc import Sequence
+
+import pandas as pd
+
+from forsooth import papers
+from forsooth.records import Judgement, Outcome, UsageError
+from forsooth.stats import share_interval
+from forsooth.suites.verdicts import verdict
+
+FAR = 0.5  # an Attr% below is far from the 1 that a valid attribution has
+
+
+def judgement(table: pd.DataFrame, sentences: Sequence[str]) -> Judgement:
+    return Judgement(table, "\n".join(sentences) + "\n")
+
+
+def nothing_to_judge(who: str, outcome: Outcome) -> UsageError:
+    """The error where every model is below its gate, to be raised by the caller."""
+    return UsageError(f"no {who} passed its gate, so there is nothing to judge. {basis(outcome)}")
+
+
+def basis(outcome: Outcome) -> str:
+    """Which models were trained on what, and who did not pass."""
+    trained = outcome.rows[outcome.rows["metric"].eq("accuracy")]
+    passed = int(trained["status"].eq("ok").sum())
+    models = f"{len(trained)} model{'s' * (len(trained) != 1)}"
+    return (
+        f"{models} ({', '.join(outcome.settings.models)}) on {trained['dataset'].iloc[0]}, {trained['sizes'].iloc[0]} "
+        f"documents of at most {outcome.settings.length} words to train, validate and test; {passed} passed the gate."
+        f"{left_out(trained)}"
+    )
+
+
+def left_out(trained: pd.DataFrame) -> str:
+    """Who did not pass, with what accuracy, and how many words a rationale model selects: with none it is dead."""
+    lost = trained[trained["status"].ne("ok")].to_dict("records")
+    if not lost:
+        return ""
+    return f" Left out: {'; '.join(map(describe_training, lost))}."
+
+
+def describe_training(line: dict[str, object]) -> str:
+    who = f"{line['kind']}, {line['model']}"
+    result = f"accuracy {line['value']:.0%}"
+    if not pd.isna(line["rate"]):
+        who += f" asked for {line['rate']:.0%} of the words"
+    if not pd.isna(line["selected"]):
+        result += f", selects {line['selected']:.1%}"
+    return f"{who} ({result})"
+
+
+def published_claim(section: str, quantity: str) -> float:
+    """A number that a section of the paper states."""
+    claims = papers.table("articles_claims").astype({"section": str}).set_index(["section", "quantity"])
+    return float(claims.loc[(section, quantity), "value"])
+
+
+def accurate(rows: pd.DataFrame, section: str) -> str:
+    """The verdict on "all models achieve over 97 % accuracy"."""
+    limit = published_claim(section, "accuracy")
+    right = rows.loc[rows["metric"].eq("accuracy"), "value"] > limit
+    claim = f"All models achieve over {limit:.0%} accuracy (share)"
+    return verdict(claim, share_interval(right), holds=bool(right.all()), fails=True)

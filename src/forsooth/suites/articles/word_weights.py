@@ -1,0 +1,177 @@
+"""What a method gives to every word: it is asked on word vectors, and the dimensions of a word become one number."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from forsooth import plugins, seeds
+from forsooth.attributions import METHODS
+from forsooth.models.rationale import Rationale
+from forsooth.models.recurrent import OnVectors
+from forsooth.suites import explain as explaining
+from forsooth.suites.articles import data
+from forsooth.suites.articles.data import Chosen
+
+Failure = Mapping[str, Any]  # status and message
+
+
+@dataclass(frozen=True)
+class Ask:
+    """What a method is asked.
+
+    version, code  are here to change the key when the method changes
+    samples        documents of the test split; None: all
+    null           whether the method ignores the model
+    metrics        name -> version
+    show           keep the weights of one document for the page
+    keep           keep the weights of all words
+    """
+
+    method: str
+    version: int
+    code: str
+    samples: int | None
+    null: bool
+    metrics: Mapping[str, int]
+    show: bool
+    keep: bool
+    seed: int
+    device: str
+
+
+@dataclass(frozen=True)
+class WordWeights:
+    """What a method gives to the words of k documents, with its sign where it has one.
+
+    weights   (k, length) float64, 0 in padding, nan where there is no map
+    gap       (k,) of a promise, nan without
+    failures  (k,) status and message where there is no map, None where there is one
+    """
+
+    weights: Tensor
+    gap: Tensor
+    failures: list[Failure | None]
+
+
+class NoModel(nn.Module):
+    """Stands for the model of methods that ignore it: every word is a vector of one dimension."""
+
+    def embedding(self, tokens: Tensor) -> Tensor:
+        """Tokens (n, length) to x (n, length, 1)."""
+        return torch.ones(*tokens.shape, 1, device=tokens.device)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """One class. (n, 1)"""
+        return x.new_zeros(len(x), 1)
+
+
+class Attending(OnVectors):
+    """An attention model as a function of word vectors (n, length, dims), which tells its weights."""
+
+    def attention_of(self, x: Tensor) -> Tensor:
+        """Weights (n, length)."""
+        weights: Tensor = self.model.from_embedded(x)[1]  # type: ignore[operator]
+        return weights
+
+
+class Selecting(OnVectors):
+    """A rationale model as a function of word vectors (n, length, dims), which tells its selection.
+
+    One that selects nothing does not read its input, and autograd would refuse to differentiate it: its gradient is 0,
+    as that of a neighbour in the batch would make it.
+    """
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Logits (n, classes)."""
+        logits = super().forward(x)
+        if not x.requires_grad:
+            return logits
+        return logits + 0 * x.flatten(1).sum(1, keepdim=True)
+
+    def selection_of(self, x: Tensor) -> Tensor:
+        """z (n, length)."""
+        z: Tensor = self.model.from_embedded(x)[1].z  # type: ignore[operator]
+        return z
+
+
+def on_vectors(model: nn.Module) -> nn.Module:
+    """The model as a function of word vectors, which also tells what the model says of itself."""
+    if isinstance(model, NoModel):
+        return model
+    if isinstance(model, Rationale):
+        return Selecting(model)
+    return Attending(model)
+
+
+def weigh_words(model: nn.Module, chosen: Chosen, ask: Ask, *, fit: Tensor) -> WordWeights:
+    """What a method gives to every word of the chosen documents.
+
+    fit  (m,) training documents, of which the background is taken
+
+    Documents of one length are explained together, since a hidden word keeps its place and padding has none. A null
+    draws for every document by itself, so that no number depends on the neighbours.
+    """
+    shape = chosen.tokens.shape
+    weights = torch.zeros(shape, dtype=torch.float64)
+    gap = torch.full(shape[:1], torch.nan, dtype=torch.float64)
+    failures: list[Failure | None] = [None] * len(weights)
+    for places in batches(chosen.lengths, alone=ask.null):
+        cell = explaining.attribute(ask.method, question(model, chosen.at(places), ask, fit=fit))
+        if "maps" not in cell.tensors:
+            weights[places] = torch.nan
+            for place in places.tolist():
+                failures[place] = {name: cell.facts[name] for name in ("status", "message")}
+            continue
+        by_word = summed(cell.tensors["maps"].double(), ask.method)
+        weights[places, : by_word.shape[1]] = by_word
+        missing = explaining.gaps(cell)
+        if missing is not None:
+            gap[places] = missing
+    return WordWeights(weights, gap, failures)
+
+
+def batches(lengths: Tensor, *, alone: bool) -> list[Tensor]:
+    """Places of the documents of each length in lengths (n,), each by itself if `alone`; without empty ones."""
+    if alone:
+        return list(lengths.nonzero())
+    return [(lengths == length).nonzero()[:, 0] for length in sorted(set(lengths.tolist()) - {0})]
+
+
+def summed(maps: Tensor, method: str) -> Tensor:
+    """Weights (n, length) of words from maps (n, length, dims).
+
+    Of derivatives along the dimensions of a word the sum means nothing, so that of |.| is the word's weight. Every
+    other map says what each dimension gave, and the word gave their sum.
+    """
+    if plugins.method(method, METHODS).values == "derivative":
+        return maps.abs().sum(2)
+    return maps.sum(2)
+
+
+def question(model: nn.Module, chosen: Chosen, ask: Ask, *, fit: Tensor) -> explaining.Question:
+    """What a method is asked on documents that are all of one length, for the class that the model predicts."""
+    length = int(chosen.lengths[0])
+    background = data.background(chosen.documents, fit, length)
+    tokens = (chosen.tokens[:, :length], background)
+    x, references = (model.embedding(part.to(ask.device)) for part in tokens)  # type: ignore[operator]
+    reader = on_vectors(model)
+    with torch.no_grad():
+        target = reader(x).argmax(1)
+    seed = ask.seed
+    if ask.null:
+        seed = seeds.derive(ask.seed, int(chosen.rows[0]))
+    return explaining.Question(
+        model=reader,
+        x=x,
+        target=target,
+        background=references,
+        fit=references,
+        truth=chosen.masks()["correlating"][:, :length, None].to(ask.device).expand_as(x),
+        layer=None,
+        seed=seed,
+        game={"players": torch.arange(length, device=ask.device)[:, None].expand(x.shape[1:])},
+        samples=chosen.rows,
+    )

@@ -1,0 +1,95 @@
+"""Verdicts on the claims of section 5.1 on series over k: who follows the accuracy drop, and how far maps change."""
+
+import numpy as np
+from pandas import DataFrame
+
+from forsooth.stats import Interval
+from forsooth.stats.bootstrap import percentile_interval
+from forsooth.suites.bam.settings import PUBLISHED
+from forsooth.suites.verdicts import above, verdict
+
+GC = "grad_cam"
+GB = "guided_backprop"
+MUCH_SMALLER = 0.5  # a range that is half or less of another
+
+
+def claims_series(table: DataFrame, rhos: DataFrame, ranges: DataFrame) -> list[str]:
+    """Our ρ beside the published ones, and the claims on them.
+
+    table         a line per method: rho, rho_low, rho_high, published, range, images
+    rhos, ranges  draws of ρ and of the range over k, one column per method
+    """
+    table = table.set_index("method")
+    maps = table[table.index.isin(PUBLISHED)].sort_values("rho", ascending=False)
+    return [
+        "Section 5.1, fine.",
+        *published_rhos(table[table["published"].notna()]),
+        *follows_best("GC", GC, "all maps", table, rhos),
+        *follows_best("TCAV", "tcav", "all", table, rhos),
+        *smaller_ranges(maps, ranges),
+        *least_range(maps, ranges),
+    ]
+
+
+def published_rhos(table: DataFrame) -> list[str]:
+    lines = []
+    columns = ["rho", "rho_low", "rho_high", "published"]
+    for name, rho, low, high, published in table[columns].itertuples():
+        result = "differs"
+        if low <= published <= high:
+            result = "agrees"
+        elif not np.isfinite(low):
+            result = "inconclusive"
+        lines.append(f"rho of {name}: {result}. Ours {rho:.2f} [{low:.2f}, {high:.2f}]; published {published:.2f}.")
+    return lines
+
+
+def follows_best(short: str, name: str, whom: str, table: DataFrame, rhos: DataFrame) -> list[str]:
+    """Whether ρ of one method is above that of the best other map."""
+    others = table["rho"][table.index.isin(PUBLISHED)].drop(name, errors="ignore").sort_values(ascending=False)
+    claim = f"{short} follows the drop best of {whom}"
+    if others.empty:
+        return []
+    if name not in table.index:
+        return [f"{claim}: inconclusive, it has no series over k."]
+    rival = others.index[0]
+    own = table.loc[name, "rho"]
+    draws = (rhos[name] - rhos[rival]).to_numpy()
+    gap = percentile_interval(own - others[rival], draws, fewest(table.loc[[name, rival]]))
+    beside = f"{short} {own:.2f}, {rival} {others[rival]:.2f}"
+    return [above(f"{claim} (its rho less that of {rival})", gap, more=beside)]
+
+
+def fewest(table: DataFrame) -> int:
+    """Images of the method that has the fewest."""
+    return int(table["images"].min())
+
+
+def smaller_ranges(maps: DataFrame, ranges: DataFrame) -> list[str]:
+    """Whether GC changes over k by far the most."""
+    others = maps["range"].drop(GC, errors="ignore")
+    if GC not in maps.index or others.empty:
+        return []
+    own = maps.loc[GC, "range"]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        draws = (ranges[list(others.index)].max(axis=1) / ranges[GC]).to_numpy()
+        ratio = percentile_interval(np.divide(others.max(), own), draws, fewest(maps))
+    claim = "All maps but GC change at a much smaller scale (the widest range of theirs by that of GC: half or less)"
+    beside = f"GC {own:.2f}, the next {others.idxmax()} {others.max():.2f}"
+    return [below(claim, ratio, MUCH_SMALLER, beside)]
+
+
+def least_range(maps: DataFrame, ranges: DataFrame) -> list[str]:
+    """Whether GB changes over k the least."""
+    if GC not in maps.index or GB not in maps.index:
+        return []
+    others = maps["range"].drop(GB)
+    draws = (ranges[GB] - ranges[list(others.index)].min(axis=1)).to_numpy()
+    gap = percentile_interval(maps.loc[GB, "range"] - others.min(), draws, fewest(maps))
+    claim = "GB evolves minimally (its range less the least of the others)"
+    return [below(claim, gap, 0.0, f"least of them {others.idxmin()}")]
+
+
+def below(claim: str, interval: Interval, limit: float, more: str) -> str:
+    """The verdict on "less than `limit`"."""
+    return verdict(claim, interval, holds=interval.high < limit, fails=interval.low > limit, more=more)

@@ -1,0 +1,239 @@
+"""From the rows of a run to the numbers of its figures: the page and the reproductions read the same tables."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from pandas import DataFrame, concat
+
+from forsooth.counted import counted
+from forsooth.names import find
+from forsooth.scores import METRICS
+from forsooth.scores.contrast import relative_difference
+from forsooth.stats import Interval, crossed_interval, samples_and_trainings
+from forsooth.stats.bootstrap import everything_once, per_sample, resampled_means, spread_over_trials, value_array
+from forsooth.stats.correlations import Series, drop_correlation, series_draws
+from forsooth.stats.intervals import Floats, no_interval, pooled_share_interval
+from forsooth.suites.bam.settings import AS_BUILT
+
+TCAV = "tcav"
+PART_OF_METRIC = ("samples", "concepts")  # rows whose mean is the score of a map, and of TCAV
+THRESHOLDS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 1.0)
+INPUTS_OF_SERIES = ("fine", "concept_inputs")  # rows by image and k, of a map and of TCAV
+LEAST_KS = 2  # k that a correlation with the drop needs
+
+
+def only(rows: DataFrame, **wanted: Any) -> DataFrame:
+    """The rows where every named column has its value."""
+    for column, value in wanted.items():
+        rows = rows[rows[column].eq(value)]
+    return rows
+
+
+def coarse_rows(rows: DataFrame, metric: str) -> DataFrame:
+    """The rows of one metric that are about no single k."""
+    return rows[rows["metric"].eq(metric) & rows["k"].isna()]
+
+
+def taking_part(rows: DataFrame, metric: str) -> DataFrame:
+    """The rows of a metric as the board counts them: a map that says nothing has the worst value. TCAV has no map."""
+    tcav = rows["method"].eq(TCAV)
+    maps = counted(rows[~tcav], find(metric, METRICS, argument="metrics"))
+    scores = rows[tcav & rows["status"].eq("ok")].assign(failed=False)
+    return concat([maps, scores]).sort_index()
+
+
+def of_object(rows: DataFrame) -> DataFrame:
+    """The rows whose mean is the score: as built, with the mask of the object."""
+    return rows[rows["part"].isin(PART_OF_METRIC) & rows["mask"].eq("object")]
+
+
+def contrast_table(rows: DataFrame, metric: str) -> DataFrame:
+    """Figs. 4, 8 and 10, one line per method.
+
+    columns  metric, method; value, low and high, images: the mean and its interval; sd over trials; random_mask and
+             at_PLACING: the same with a random mask, and in other places; own_sets: MCS as printed; change and t_T:
+             appendix C, and IIR at other thresholds; failed: the share of maps that say nothing and count as the
+             worst; value_defined: the mean without them
+    """
+    everyone = coarse_rows(rows, metric)
+    own = taking_part(everyone, metric)
+    lines = []
+    for method in dict.fromkeys(own["method"]):
+        mine = only(own, method=method)
+        line = {"metric": metric, "method": method, **contrast_columns(mine, metric, method)}
+        if metric == "iir":
+            line |= patch_columns(only(mine, part="samples"))
+        if metric == "mcs" and method != TCAV:
+            line["own_sets"] = own_sets(only(everyone, method=method, part="samples"))
+        lines.append(line | failure_columns(of_object(mine)))
+    return DataFrame(lines)
+
+
+def failure_columns(rows: DataFrame) -> dict[str, float]:
+    """How many maps say nothing, and the mean without them."""
+    return {"failed": rows["failed"].mean(), "value_defined": means_of(rows[~rows["failed"]])}
+
+
+def means_of(rows: DataFrame) -> float:
+    """The mean over images, each with its mean over trainings."""
+    return float(per_sample(rows).mean())
+
+
+def contrast_columns(rows: DataFrame, metric: str, method: str) -> dict[str, float]:
+    """The score of one method with its interval, its spread over trials, with a random mask and in other places."""
+    interval = contrast_interval(rows, metric, method)
+    moved = only(rows, part="robustness", mask="object").groupby("placing", sort=False)
+    return {
+        "value": interval.mean,
+        "low": interval.low,
+        "high": interval.high,
+        "images": interval.n,
+        "sd": spread_over_trials(per_sample(of_object(rows))),
+        "random_mask": means_of(only(rows, mask="random", placing=AS_BUILT)),
+        **{f"at_{placing}": means_of(part) for placing, part in moved},
+    }
+
+
+def patch_columns(rows: DataFrame) -> dict[str, float]:
+    """The mean change by a patch, and IIR at every threshold."""
+    rates = iir_over_thresholds(rows, THRESHOLDS)
+    columns = {f"t_{threshold:g}": rate for threshold, rate in zip(THRESHOLDS, rates, strict=True)}
+    return {"change": means_of(rows.assign(value=relative_changes(rows))), **columns}
+
+
+def contrast_interval(rows: DataFrame, metric: str, method: str) -> Interval:
+    """The mean over images, with an interval over them and over trainings; TCAV's over inputs and random sets.
+
+    TCAV has none where no layer of one network passes.
+    """
+    if method != TCAV:
+        bounds = find(metric, METRICS, argument="metrics").bounds
+        return samples_and_trainings(of_object(rows), bounds=bounds, share=metric != "mcs")
+    score = means_of(only(rows, part="concepts", mask="object"))
+    inputs = per_sample(only(rows, part="concept_inputs"))
+    sets = per_sample(only(rows, part="concept_sets"))
+    return crossed_interval(inputs, sets, bounds=(-1, 1))._replace(mean=score)
+
+
+def own_sets(rows: DataFrame) -> float:
+    """MCS as printed: the mean of each network over the images that it gets right itself."""
+    first = per_sample(only(rows, right_first=1), "first").mean()
+    second = per_sample(only(rows, right_second=1), "second").mean()
+    return float(first - second)
+
+
+def relative_changes(rows: DataFrame) -> Floats:
+    """By how much of its saliency a place is changed by the patch (appendix C); nan where it had none. (n,)"""
+    changes = _changes(rows)
+    return np.where(np.isinf(changes), np.nan, changes)
+
+
+def _changes(rows: DataFrame) -> Floats:
+    return relative_difference(rows["first"].to_numpy(float), rows["second"].to_numpy(float))
+
+
+def iir_over_thresholds(rows: DataFrame, thresholds: Sequence[float]) -> list[float]:
+    """IIR at each threshold: the share of images that a patch changes by less, an image of many trainings once."""
+    below = DataFrame(_changes(rows)[:, None] < np.asarray(thresholds))
+    rates: list[float] = below.groupby(rows["sample"].to_numpy(), sort=False).mean().mean().tolist()
+    return rates
+
+
+def verification_table(rows: DataFrame) -> DataFrame:
+    """Fig. 2, each network, set and k once: shares of the images of all trainings, counted, so that equals are equal.
+
+    columns  net, shown, k, metric, value, n; low and high, the interval of a share over images and trainings, nan for
+             a drop, which is none
+    """
+    rows = only(rows, part="verification")
+    key = ["net", "shown", "k", "metric"]
+    lines = []
+    for names, own in rows.groupby(key, sort=False, dropna=False):
+        interval = no_interval()
+        if names[-1] != "drop":
+            interval = pooled_share_interval(own["value"], own["n"])
+        hits = (own["value"] * own["n"]).round().sum()
+        lines.append([*names, hits / own["n"].sum(), own["n"].sum(), interval.low, interval.high])
+    return DataFrame(lines, columns=[*key, "value", "n", "low", "high"])
+
+
+def drop_table(rows: DataFrame) -> DataFrame:
+    """The accuracy drop by k, of the class that always has the common feature."""
+    return only(verification_table(rows), metric="drop").sort_values("k")
+
+
+class Accuracies(NamedTuple):
+    """Of the class that always has the common feature.
+
+    n       images of a set
+    values  (trainings, 2, ks) with the feature and without
+    """
+
+    n: int
+    values: Floats
+    ks: list[float]
+
+    def at(self, ks: Sequence[float]) -> Floats:
+        """(trainings, 2, len(ks))"""
+        return self.values[:, :, [self.ks.index(k) for k in ks]]
+
+
+def accuracies(rows: DataFrame) -> Accuracies:
+    own = only(rows, part="verification", metric="accuracy")
+    own = own[own["k"].notna()]
+    wide = own.pivot_table(index=["model_seed", "shown"], columns="k", values="value")
+    both = [wide.xs(shown, level="shown").to_numpy(float) for shown in ("os", "s")]
+    return Accuracies(int(own["n"].min()), np.stack(both, axis=1), list(wide.columns))
+
+
+def series(rows: DataFrame, method: str, ks: Sequence[float], *, samples: Sequence[int] | None = None) -> Series:
+    """MCS of every image and k, of the ks that have any; TCAV's by input, and by random set."""
+    trainings = sorted(rows["model_seed"].unique())
+    own = taking_part(only(rows[rows["k"].isin(ks)], method=method, mask="object"), "mcs")
+    inputs = own[own["part"].isin(INPUTS_OF_SERIES)]
+    if inputs.empty:
+        return Series([], np.empty((len(trainings), 0, 0)))
+    values, names = value_array(inputs, ["k"], trainings=trainings, samples=samples)
+    return Series([k for (k,) in names], values, sets_of_series(own, trainings))
+
+
+def sets_of_series(rows: DataFrame, trainings: Sequence[int]) -> Floats | None:
+    """TCAV's values by random set: (trainings, sets, ks); None of a map."""
+    sets = only(rows, part="concept_sets")
+    if sets.empty:
+        return None
+    return value_array(sets, ["k"], trainings=trainings)[0]
+
+
+def series_table(rows: DataFrame) -> DataFrame:
+    """Figs. 6 and 13: MCS of each method over k, and its correlation with the accuracy drop.
+
+    columns  method; k_0.1 and so on, the mean at each k; rho with rho_low and rho_high; images, ks (how many of them);
+             range, the largest less the least mean
+    """
+    right = accuracies(rows)
+    methods = dict.fromkeys(rows[rows["part"].isin(["fine", "concepts"])]["method"])
+    lines = []
+    for method in methods:
+        own = series(rows, method, right.ks)
+        if len(own.ks) >= LEAST_KS:
+            lines.append({"method": method, **series_line(own, right)})
+    return DataFrame(lines, columns=None if lines else ["method"])
+
+
+def series_line(own: Series, right: Accuracies) -> dict[str, Any]:
+    means = resampled_means(own.values, everything_once(own.values))[0].tolist()
+    by_k = dict(zip(own.ks, means, strict=True))
+    rho = drop_correlation(own.values, right.at(own.ks), right.n, sets=own.sets)
+    line: dict[str, Any] = {f"k_{k:g}": by_k.get(k) for k in right.ks}
+    line |= {"rho": rho.mean, "rho_low": rho.low, "rho_high": rho.high, "images": rho.n}
+    return {**line, "ks": len(own.ks), "range": max(means) - min(means)}
+
+
+def draws_of_series(rows: DataFrame, methods: Iterable[str]) -> tuple[DataFrame, DataFrame]:
+    """Draws of ρ and of the range over k, one column per method, of the same images and trainings for all."""
+    samples = rows[rows["part"].isin(INPUTS_OF_SERIES) & rows["k"].notna()]["sample"]
+    right = accuracies(rows)
+    known = {method: series(rows, method, right.ks, samples=sorted(samples.unique())) for method in methods}
+    return series_draws(known, right.values, right.ks, right.n)

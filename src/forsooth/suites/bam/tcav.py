@@ -1,0 +1,156 @@
+"""The task that asks TCAV: the common feature as a concept, in every network. [yang2019benchmarking, appendix F]"""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from forsooth.attributions import concepts
+from forsooth.engine import task
+from forsooth.records import WHOLE, Cell, Row
+from forsooth.seeds import generator
+from forsooth.suites import choose
+from forsooth.suites.bam import data
+from forsooth.suites.bam.data import DataSpec, Images, Sizes
+from forsooth.suites.bam.specs import ConceptAsk, NetSpec, Panel, Shown, fine_name
+from forsooth.suites.bam.tasks import explained_network, facts_of
+from forsooth.suites.bam.world import WorldSpec, world
+
+INSIDE = "1."  # the network behind the convolution that normalises
+
+
+class TcavScore(NamedTuple):
+    """TCAV of one network, the mean over the layers that pass the test.
+
+    score, chance  of the concept, nan where no layer passes; and of random concepts
+    inputs, sets   the score by input and by random set, which have its mean; empty where no layer passes
+    rows           numbers of the inputs
+    layers         what the layers say, in words
+    """
+
+    score: float
+    chance: float
+    inputs: list[float]
+    sets: list[float]
+    rows: list[int]
+    layers: str
+
+
+@task("bam.tcav", version=4, panel="about")
+def ask_tcav(*trained: Cell, world: WorldSpec, sizes: Sizes, panel: Panel, ask: ConceptAsk) -> Cell:
+    """TCAV of the common feature in every network, and the contrasts between networks."""
+    spec = DataSpec(world, sizes)
+    examples = concept_examples(spec, ask)
+    scores = {}
+    nets = [facts_of(cell).net for cell in trained]
+    for cell, net in zip(trained, nets, strict=True):
+        seen = data.images(spec, 1.0, count=ask.count, first_only=net.k is not None)
+        tests = layer_tests(cell, seen, examples, ask)
+        scores[net.name] = tcav_score(tests, seen.rows, level=ask.level)
+    return Cell(rows=tuple(contrast_rows(panel.row("concepts", method="tcav"), nets, scores)))
+
+
+def layer_tests(
+    cell: Cell, seen: Images, examples: Sequence[Tensor], ask: ConceptAsk
+) -> tuple[concepts.LayerTest, ...]:
+    """TCAV at the layers of one network. examples: those of the concept, then random sets"""
+    net = facts_of(cell).net
+    model = explained_network(cell, device=ask.device)
+    target = data.labels_of(net, seen)  # every object is the common feature
+    concept, *others = [one.to(ask.device) for one in examples]
+    return concepts.tcav(
+        model,
+        (seen.os.to(ask.device), target.to(ask.device)),
+        (concept, others),
+        layers=layers_of(model),
+        generator=generator(ask.seed, "tcav", net.name),
+        settings=ask.settings,
+    )
+
+
+def concept_examples(spec: DataSpec, ask: ConceptAsk) -> list[Tensor]:
+    """Images (k, 3, h, w) with the common feature, then random sets of scenes without, from the training split."""
+    pastes = data.table(spec, 1.0)
+    rows = pastes.splits["train"]
+    scene = world(spec.world).scenes.y[pastes.scene[rows]]
+    shown: Shown = "os"
+    examples = []
+    for number in range(ask.random_sets + 1):
+        chosen = rows[choose.evenly(scene, ask.examples, seed=ask.seed, role=f"examples {number}")]
+        examples.append(data.render(spec, pastes, chosen, shown)[0])
+        shown = "s"
+    return examples
+
+
+def layers_of(model: nn.Sequential) -> list[str]:
+    """The blocks and the logits, as in appendix F."""
+    names = [name for name, _ in model[1].named_children()]
+    blocks = [name for name in names if name.startswith("layer")]
+    return [f"{INSIDE}{name}" for name in (*blocks, names[-1])]
+
+
+def tcav_score(tests: Sequence[concepts.LayerTest], rows: Tensor, *, level: float) -> TcavScore:
+    """One score of the layers of a network."""
+    passed = [test for test in tests if test.p <= level]
+    random_scores = [test.random_scores.mean() for test in passed or tests]
+    inputs, sets = concepts.parted(tests, level=level)
+    return TcavScore(
+        score=concepts.averaged(tests, level=level),
+        chance=float(torch.tensor(random_scores).mean()),
+        inputs=inputs.tolist(),
+        sets=sets.tolist(),
+        rows=rows.tolist(),
+        layers=f"{len(passed)} of {len(tests)} layers pass p <= {level} ({layer_words(tests, level)})",
+    )
+
+
+def layer_words(tests: Sequence[concepts.LayerTest], level: float) -> str:
+    """The score of each layer, in brackets where it does not pass the test."""
+    words = []
+    for test in tests:
+        score = f"{test.layer.removeprefix(INSIDE)} {test.scores.mean():.2f}"
+        words.append(score if test.p <= level else f"[{score}]")
+    return ", ".join(words)
+
+
+def contrast_rows(template: Row, nets: Sequence[NetSpec], scores: Mapping[str, TcavScore]) -> list[Row]:
+    """f_o against f_s, and every f_{s,k} against f_{s,1.0}: for the concept, and for random concepts.
+
+    Then the concept's contrast again by input and by random set, since both are chance.
+    """
+    others = {"f_o": "f_s"}
+    others |= {net.name: fine_name(1.0) for net in nets if net.k is not None}
+    rows = []
+    for net in nets:
+        one = net.name
+        two = others.get(one, "")
+        if two in scores:
+            layers = f"{one}: {scores[one].layers}; {two}: {scores[two].layers}"
+            own = template.having(metric="mcs", comparison=f"{one}/{two}", k=net.k)
+            rows += pair_rows(own, scores[one], scores[two], layers)
+    return rows
+
+
+def pair_rows(template: Row, first: TcavScore, second: TcavScore, message: str) -> list[Row]:
+    """All rows of the contrast between two networks."""
+    of_object = template.having(mask="object")
+    rows = differences(of_object.having(message=message), [WHOLE], [first.score], [second.score])
+    by_chance = template.having(mask="random", message=message)
+    rows += differences(by_chance, [WHOLE], [first.chance], [second.chance])
+    if first.sets and second.sets:
+        rows += differences(of_object.having(part="concept_inputs"), first.rows, first.inputs, second.inputs)
+        sets = range(len(first.sets))
+        rows += differences(of_object.having(part="concept_sets"), sets, first.sets, second.sets)
+    return rows
+
+
+def differences(template: Row, samples: Sequence[int], first: Sequence[float], second: Sequence[float]) -> list[Row]:
+    """One row per sample, with both sides and their difference; undefined where one is nan."""
+    rows = []
+    for sample, one, two in zip(samples, first, second, strict=True):
+        row = template.having(sample=sample, value=one - two, first=one, second=two)
+        if one - two != one - two:
+            row = row.having(status="undefined")
+        rows.append(row)
+    return rows

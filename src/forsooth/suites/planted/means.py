@@ -1,0 +1,45 @@
+"""Attr% of every model, its slopes, and how often it lies in the Shapley range: what the page draws and claims read."""
+
+import numpy as np
+import pandas as pd
+
+from forsooth.counted import counted
+from forsooth.names import find
+from forsooth.records import NO_MODEL
+from forsooth.scores import METRICS
+from forsooth.scores.planted import shapley_range
+from forsooth.stats import Interval, share_interval
+from forsooth.stats.correlations import slope
+
+MODEL = ["manipulation", "model", "model_seed"]
+TRAINED = [*MODEL, "kind", "level", "r"]  # one training; its images, presences and checkpoints are no repetitions of it
+
+
+def model_means(rows: pd.DataFrame, metric: str = "attr") -> pd.DataFrame:
+    """Mean of a metric over the images of each model (and checkpoint), method and presence.
+
+    An image without a usable map counts as 0, as it does on the board: `failed` is the share of those, and `defined`
+    the mean without them. `er` is the share of the scored region.
+    """
+    own = rows[rows["metric"].eq(metric) & rows["model"].ne(NO_MODEL)]
+    own = counted(own, find(metric, METRICS, argument="metrics"))
+    region = own.groupby(TRAINED, sort=False)["er"].transform("first")  # a method that raised has none of its own
+    own = own.assign(er=region, defined=own["value"].mask(own["failed"]))
+    key = [*TRAINED, "method", "presence", "epoch", "accuracy", "er"]
+    return own.groupby(key, sort=False, as_index=False)[["value", "defined", "failed"]].mean()
+
+
+def slopes(models: pd.DataFrame, x: str) -> list[float]:
+    """How much Attr% rises for each step of x by least squares, for every training or group; presences are averaged."""
+    found = []
+    for _, own in models.groupby([*MODEL, "kind"], sort=False):
+        lines = [line for _, line in own.groupby(["method", "presence"], sort=False) if line[x].nunique() > 1]
+        if lines:
+            found.append(float(np.mean([slope(line[x], line["value"]) for line in lines])))
+    return found
+
+
+def in_range(models: pd.DataFrame) -> Interval:
+    """The share of models whose Attr% lies in the range of Shapley values of the manipulated features."""
+    least = np.array([shapley_range(r)[0] for r in models["r"]])
+    return share_interval(models["value"].to_numpy() >= least)
