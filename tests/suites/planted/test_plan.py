@@ -34,6 +34,7 @@ def tasks_of(settings=SMALL, choice=EVERYTHING, *, id="planted.explain"):
         ({"only": {"size": "8"}}, "`only` must be a known name, got 'size'"),
         ({"settings": {"models": "resnet35"}}, "did you mean resnet"),
         ({"settings": {"kinds": "similar,distinct"}}, "`kinds` must be similar"),
+        ({"settings": {"luck": 1.0}}, "the setting 'luck' is called 'max_p_value' now"),
         ({"settings": {"level": 5}}, "`level` must be 0 to 4"),
         ({"settings": {"per_class": None}}, "`per_class` must be a number"),
         ({"data": "nowhere"}, "nothing at nowhere"),

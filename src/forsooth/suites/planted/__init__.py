@@ -9,7 +9,7 @@ from typing import Any
 from forsooth.records import Suite
 from forsooth.suites.planted import plan
 from forsooth.suites.planted.reproduce import REPRODUCTIONS
-from forsooth.suites.planted.settings import PRESETS
+from forsooth.suites.planted.settings import PRESETS, RENAMED
 
 __all__ = ["SUITE"]
 
@@ -32,4 +32,5 @@ SUITE = Suite(
     cite="zhou2022feature",
     figures=figures,
     reproductions=REPRODUCTIONS,
+    renamed=RENAMED,
 )
