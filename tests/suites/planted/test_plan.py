@@ -31,7 +31,7 @@ def tasks_of(settings=SMALL, choice=EVERYTHING, *, id="planted.explain"):
         ({"only": {"manipulation": "watermrk"}}, "did you mean watermark"),
         ({"only": {"presence": "maybe"}}, "`presence` must be a known name"),
         ({"only": {"visibility": "9"}}, "`visibility` must be a known name, got '9'"),
-        ({"only": {"size": "8"}}, "`only` must be a known name, got 'size'"),
+        ({"only": {"size": "8"}}, "unknown factor 'size' in `only`"),
         ({"settings": {"models": "resnet35"}}, "did you mean resnet"),
         ({"settings": {"kinds": "similar,distinct"}}, "`kinds` must be similar"),
         ({"settings": {"luck": 1.0}}, "the setting 'luck' is called 'max_p_value' now"),
