@@ -28,4 +28,5 @@ SUITE = Suite(
     cite="anonymous2023evaluation",
     figures=figures,
     reproductions=reproduce.REPRODUCTIONS,
+    renamed=settings.RENAMED,
 )

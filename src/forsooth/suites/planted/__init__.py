@@ -7,9 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from forsooth.records import Suite
-from forsooth.suites.planted import plan
-from forsooth.suites.planted.reproduce import REPRODUCTIONS
-from forsooth.suites.planted.settings import PRESETS, RENAMED
+from forsooth.suites.planted import plan, reproduce, settings
 
 __all__ = ["SUITE"]
 
@@ -24,13 +22,13 @@ SUITE = Suite(
     name="planted",
     title="Planted artefacts",
     question="The model can only be right by an artefact in a known region: which methods point at that region?",
-    presets=PRESETS,
+    presets=settings.PRESETS,
     plan=plan.plan,
     factors=("manipulation", "model"),
     metrics=plan.metrics,
     exhibits=("examples", "planted_curves", "planted_gate"),
     cite="zhou2022feature",
     figures=figures,
-    reproductions=REPRODUCTIONS,
-    renamed=RENAMED,
+    reproductions=reproduce.REPRODUCTIONS,
+    renamed=settings.RENAMED,
 )
