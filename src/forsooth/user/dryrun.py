@@ -15,6 +15,7 @@ import pandas as pd
 
 from forsooth import names, plugins, seeds
 from forsooth.attributions import METHODS
+from forsooth.datasets.manipulations import NAMES
 from forsooth.engine import make_task
 from forsooth.records import NO_MODEL, Method, Plan, Task, UsageError
 from forsooth.scores import METRICS
@@ -24,7 +25,7 @@ from forsooth.suites.planted import tasks as planting
 from forsooth.suites.planted.data import DataSpec, Images
 from forsooth.suites.planted.explanations import Ask, code_of, versions_of
 from forsooth.suites.planted.plan import RECIPES
-from forsooth.suites.planted.settings import NAMES, PRESENCES
+from forsooth.suites.planted.settings import PRESENCES
 from forsooth.suites.planted.tasks import Columns
 from forsooth.user import dryrun_table, dryrun_words, training
 from forsooth.user.dryrun_table import DryRun
