@@ -6,7 +6,7 @@ from typing import Any
 from forsooth.records import Suite
 from forsooth.suites.articles.plan import FACTORS, metrics, plan
 from forsooth.suites.articles.reproduce import REPRODUCTIONS
-from forsooth.suites.articles.settings import PRESETS
+from forsooth.suites.articles.settings import PRESETS, RENAMED
 
 
 def figures() -> Mapping[str, Callable[..., Any]]:
@@ -27,4 +27,5 @@ SUITE = Suite(
     cite="zhou2022feature",
     figures=figures,
     reproductions=REPRODUCTIONS,
+    renamed=RENAMED,
 )
