@@ -240,9 +240,13 @@ def test_the_maps_of_the_first_training_are_shown():
     probe.notes["f_s os as_built"] = NOTHING
     maps = contrasts.example_maps(probe, PANEL)
     assert list(maps) == ["f_o os as_built"] and maps["f_o os as_built"].tolist() == [[1.0, 0.0]]
-    (picture,) = contrasts.pictures(maps, PANEL, "lrp")
+    (picture,) = contrasts.pictures(maps, PANEL, "lrp")["pictures"]
     assert picture["label"] == 1 and picture["tensor"] == "f_o os as_built" and picture["method"] == "lrp"
-    assert contrasts.example_maps(probe, dataclasses.replace(PANEL, model_seed=1)) == {}
+    assert (
+        contrasts.example_maps(probe, dataclasses.replace(PANEL, model_seed=1))
+        == contrasts.pictures({}, PANEL, "lrp")
+        == {}
+    )
 
 
 def test_who_took_part_is_counted(run):

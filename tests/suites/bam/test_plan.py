@@ -118,7 +118,7 @@ def test_weights_that_are_not_there_are_refused(tmp_path):
 @pytest.mark.parametrize(
     "words, message",
     [
-        ({"only": {"size": "8"}}, "`only` must be a known name, got 'size'"),
+        ({"only": {"size": "8"}}, "unknown factor 'size' in `only`"),
         ({"settings": {"ks": "0.1,0.5"}}, "`ks` must hold 1.0"),
         ({"settings": {"models": "resnet51"}}, "did you mean resnet"),
         ({"settings": {"placings": "as_built,middle"}}, "`placings` must be a known name, got 'middle'"),

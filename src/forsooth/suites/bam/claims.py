@@ -122,9 +122,11 @@ def tcav_lead(own: DataFrame, rival: str, gap: float) -> Interval:
         return no_interval(gap)
     trainings = sorted(own["model_seed"].unique())
     inputs, sets, maps = (value_array(part, ["method"], trainings=trainings)[0] for part in parts)
-    higher = concept_means(inputs, sets, draw(inputs.shape[1], len(trainings), pool=1))
-    lower = resampled_means(maps, draw(maps.shape[1], len(trainings)))
-    return percentile_interval(gap, (higher - lower)[:, 0], min(inputs.shape[1], maps.shape[1]))
+    images = maps.shape[1]
+    examples = inputs.shape[1]
+    higher = concept_means(inputs, sets, draw(examples, len(trainings), pool=1))
+    lower = resampled_means(maps, draw(images, len(trainings)))
+    return percentile_interval(gap, (higher - lower)[:, 0], min(images, examples))
 
 
 def robust(table: DataFrame, own: DataFrame) -> list[str]:
@@ -132,15 +134,17 @@ def robust(table: DataFrame, own: DataFrame) -> list[str]:
     rows = own[own["part"].isin(["samples", "robustness"]) & own["mask"].eq("object")]
     rows = rows.assign(kind=rows["placing"])
     table = table[~table.index.isin(NULLS)]  # nulls tie, or never move
-    lines = []
-    for column in table.columns[table.columns.str.startswith("at_")]:
-        both = table[["value", column]].dropna()
-        placing = column.removeprefix("at_")
-        rho = spearman(both["value"], both[column]).rho
-        interval = order_correlation(rows, (AS_BUILT, placing), list(both.index), rho)
-        moves = f"; the score moves by {mean_interval(both[column] - both['value'])}"
-        lines.append(order(f"Robust with objects {placing} (order of methods)", interval, moves))
-    return lines
+    places = [column for column in table if column.startswith("at_")]
+    return [robust_at(place, table[["value", place]].dropna(), rows) for place in places]
+
+
+def robust_at(place: str, both: DataFrame, rows: DataFrame) -> str:
+    """The same for one size or place, a column of both."""
+    placing = place.removeprefix("at_")
+    rho = spearman(both["value"], both[place]).rho
+    interval = order_correlation(rows, (AS_BUILT, placing), list(both.index), rho)
+    moves = mean_interval(both[place] - both["value"])
+    return order(f"Robust with objects {placing} (order of methods)", interval, f"; the score moves by {moves}")
 
 
 def order(claim: str, rho: Interval, more: str) -> str:

@@ -50,13 +50,16 @@ def unharmed(table: DataFrame, net: str, without: str, what: str) -> list[str]:
     holds = after.mean >= before.mean - UNHARMED
     both = f"{before.mean:.1%} with both, {after.mean:.1%} without"
     claim = f"{net} is unharmed without {what}"
-    lines = [verdict(claim, after, holds=holds, fails=after.high < before.low, more=both)]
-    if (net, without, "confidence_rises") in table.index:
-        claim = f"Share of images of {net} that gain confidence without {what}"
-        published = papers.table("bam_figure_2").set_index(["net", "shown", "metric"])["value"]
-        theirs = float(published[net, without, "confidence_rises"]) / 100
-        lines.append(confidence(claim, share_of(table, net, without, "confidence_rises"), theirs))
-    return lines
+    line = verdict(claim, after, holds=holds, fails=after.high < before.low, more=both)
+    if (net, without, "confidence_rises") not in table.index:
+        return [line]
+    claim = f"Share of images of {net} that gain confidence without {what}"
+    return [line, confidence(claim, share_of(table, net, without, "confidence_rises"), published_share(net, without))]
+
+
+def published_share(net: str, without: str) -> float:
+    table = papers.table("bam_figure_2").set_index(["net", "shown", "metric"])["value"]
+    return float(table[net, without, "confidence_rises"]) / 100
 
 
 def confidence(claim: str, rises: Interval, published: float) -> str:

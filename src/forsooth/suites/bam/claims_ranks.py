@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from pandas import DataFrame
 
-from forsooth.stats.bootstrap import DRAWS, draw, resampled_means, resampled_ranks, value_array
+from forsooth.stats.bootstrap import DRAWS, ENDS, draw, resampled_means, resampled_ranks, value_array
 from forsooth.stats.intervals import Floats
 from forsooth.suites.bam.settings import PUBLISHED
 from forsooth.suites.bam.tables import only
@@ -41,7 +41,7 @@ def complementary(ranks: Mapping[str, int], draws: DataFrame, count: int) -> str
         return f"{CLAIM}: inconclusive, too few images. Ours, ranks: {words} of {count}."
     high = draws <= count / 2
     share = (high["idr"] & high["iir"] & ~high["mcs"]).mean()
-    ends = draws.quantile([0.025, 0.975], interpolation="nearest").astype(int)
+    ends = draws.quantile(list(ENDS), interpolation="nearest").astype(int)
     words = ", ".join(f"{name} {ranks[name]} of {count} {ends[name].tolist()}" for name in METRICS)
     result = outcome(share >= SURE, share <= 1 - SURE)
     return f"{CLAIM}: {result}. Ours, ranks: {words}; so in {share:.0%} of {DRAWS} draws."

@@ -35,19 +35,26 @@ def explain_network(*cells: Cell, world: WorldSpec, sizes: Sizes, panel: Panel, 
     nets = {cell.facts["name"]: cell for cell in cells if "name" in cell.facts}
     patches = next((cell for cell in cells if "found" in cell.facts), None)
     probe = SaliencyProbe(ask, DataSpec(world, sizes), nets)
-    template = panel.row("samples", method=ask.method).having(k=None)
+    rows = contrast_rows(probe, patches, panel.row("samples", method=ask.method).having(k=None))
+    maps = example_maps(probe, panel)
+    return Cell(rows=tuple(rows), tensors=maps, facts={**probe_facts(probe), **pictures(maps, panel, ask.method)})
+
+
+def probe_facts(probe: SaliencyProbe) -> dict[str, Any]:
+    """Who took part; and whether the method failed somewhere, so that it is asked again in the next run."""
+    facts: dict[str, Any] = {"drawn": class_counts(probe)}
+    if any(note.first_map is None for note in probe.notes.values()):
+        facts["failed"] = True
+    return facts
+
+
+def contrast_rows(probe: SaliencyProbe, patches: Cell | None, template: Row) -> list[Row]:
+    """The rows of all contrasts, and how well promises are kept in them."""
     of_object = template.having(mask="object")
     rows = coarse(probe, template)
     rows += independent(probe, patches, of_object)
     rows += fine(probe, of_object.having(part="fine"))
-    rows += gap_rows(probe, of_object.having(part="promises"))
-    facts: dict[str, Any] = {"drawn": class_counts(probe)}
-    tensors = example_maps(probe, panel)
-    if tensors:
-        facts["pictures"] = pictures(tensors, panel, ask.method)
-    if any(note.first_map is None for note in probe.notes.values()):
-        facts["failed"] = True  # it is asked again in the next run
-    return Cell(rows=tuple(rows), tensors=tensors, facts=facts)
+    return rows + gap_rows(probe, of_object.having(part="promises"))
 
 
 def gap_rows(probe: SaliencyProbe, template: Row) -> list[Row]:
@@ -123,15 +130,19 @@ def independent(probe: SaliencyProbe, patches: Cell | None, template: Row) -> li
         return [whole_row(template, "iir", lost)]
     if patches is None:
         return [whole_row(template, "iir", ("skipped", "no patches were asked for"))]
-    patched = patches.tensors["x"][: probe.ask.samples]
-    found = patches.tensors["found"][: probe.ask.samples].bool()
     seen = data.images(probe.spec, 1.0, count=len(patches.tensors["x"]))
-    seen = Images(*(part[: len(patched)] for part in seen))
-    before = probe.side("f_0", seen, seen.s, which="s")
-    after = probe.side("f_0", seen, patched, which="s + patch")
-    after = replace(after, correct=found)  # X_corr is of x alone
-    rows = compare(template.having(metric="iir"), (after, before), seen.mask, seen.rows, zero=probe.ask.zero)
+    seen = Images(*(part[: probe.ask.samples] for part in seen))
+    pair = patched_pair(probe, seen, patches)
+    rows = compare(template.having(metric="iir"), pair, seen.mask, seen.rows, zero=probe.ask.zero)
     return rows + trial_rows(rows, probe.ask.trials)
+
+
+def patched_pair(probe: SaliencyProbe, seen: Images, patches: Cell) -> Pair:
+    """f_∅ on scenes with a patch and without. X_corr is of those without, and of patches that were found."""
+    before = probe.side("f_0", seen, seen.s, which="s")
+    after = probe.side("f_0", seen, patches.tensors["x"][: len(seen.rows)], which="s + patch")
+    found = patches.tensors["found"][: len(seen.rows)].bool()
+    return replace(after, correct=found), before
 
 
 def fine(probe: SaliencyProbe, template: Row) -> list[Row]:
@@ -280,7 +291,9 @@ def example_maps(probe: SaliencyProbe, panel: Panel) -> dict[str, Tensor]:
     return maps
 
 
-def pictures(maps: Mapping[str, Tensor], panel: Panel, method: str) -> list[dict[str, Any]]:
-    """Where the page finds the maps: y=1 is f_o."""
+def pictures(maps: Mapping[str, Tensor], panel: Panel, method: str) -> dict[str, Any]:
+    """Where the page finds the maps, if there are any: y=1 is f_o."""
+    if not maps:
+        return {}
     shared = {"model": panel.model, "placing": panel.placing, "method": method, "kind": "example"}
-    return [{**shared, "label": int(key.startswith("f_o")), "tensor": key} for key in maps]
+    return {"pictures": [{**shared, "label": int(key.startswith("f_o")), "tensor": key} for key in maps]}

@@ -107,8 +107,7 @@ def verification(results: Results, rows: DataFrame) -> tuple[int, Figure] | None
         dot(axis, 100 * line.value, nets.index(line.net), SHOWN[line.shown], hollow=hollow)
     labels = {net: f"{net} ({share:.0%} rise)" for net, share in rises.items()}
     names_beside(axis, [labels.get(net, net) for net in nets])
-    axis.set_xlim(-3, 103)
-    axis.set_xlabel("test accuracy, %")
+    axis.set(xlim=(-3, 103), xlabel="test accuracy, %")
     legend_below(figure, SHOWN.values())
     return len(nets), figure
 
@@ -185,8 +184,7 @@ def series(results: Results, rows: DataFrame) -> tuple[int, Figure] | None:
         rho = table.loc[method, "rho"]
         label = method if np.isnan(rho) else f"{method} {rho:+.2f}"
         axis.plot(drop["k"], means.loc[method].astype(float), marker="o", markersize=3, label=label, **look)
-    axis.set_xlabel("k, share of classes that have the feature")
-    axis.set_ylabel("MCS; accuracy drop")
+    axis.set(xlabel="k, share of classes that have the feature", ylabel="MCS; accuracy drop")
     legend_right(figure)
     return len(methods), figure
 
@@ -227,9 +225,7 @@ def patches(results: Results, rows: DataFrame) -> tuple[int, Figure] | None:
         rates = numbers.iir_over_thresholds(numbers.only(own, method=method), THRESHOLDS)
         axis.plot(PERCENT, rates, label=method, **look)
     axis.axvline(10, color=MUTED, linewidth=0.8)
-    axis.set_xlabel("threshold t, % of the saliency before")
-    axis.set_ylabel("IIR")
-    axis.set_ylim(-0.02, 1.02)
+    axis.set(xlabel="threshold t, % of the saliency before", ylabel="IIR", ylim=(-0.02, 1.02))
     legend_right(figure)
     return len(methods), figure
 

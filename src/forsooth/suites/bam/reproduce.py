@@ -75,16 +75,19 @@ def contrasts(rows: DataFrame, metrics: Sequence[str]) -> tuple[DataFrame, list[
     for metric in metrics:
         everyone = tables.coarse_rows(rows, metric)
         own = tables.taking_part(everyone, metric)
-        if not own["method"].isin(PUBLISHED).any():
-            messages = everyone[everyone["message"].ne("")]["message"]
-            lines.append(f"{metric}: nothing to judge ({', '.join(dict.fromkeys(messages))}).")
-            continue
-        part = tables.contrast_table(rows, metric)
-        parts.append(part)
-        lines += CLAIMS[metric](part.set_index("method"), own)
+        if own["method"].isin(PUBLISHED).any():
+            parts.append(tables.contrast_table(rows, metric))
+            lines += CLAIMS[metric](parts[-1].set_index("method"), own)
+        else:
+            lines.append(f"{metric}: nothing to judge ({reasons(everyone)}).")
     if not parts:
         raise UsageError(" ".join(lines))
     return concat(parts, ignore_index=True).round(4), lines
+
+
+def reasons(rows: DataFrame) -> str:
+    """Why there are no scores, each reason once."""
+    return ", ".join(dict.fromkeys(rows[rows["message"].ne("")]["message"]))
 
 
 def judge_series(outcome: Outcome) -> Judgement:

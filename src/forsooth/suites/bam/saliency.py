@@ -70,12 +70,11 @@ class SaliencyProbe:
         Each network, set (`which`) and image, by its row, has draws of its own.
         """
         question = self.question(name, seen, x, which=which)
-        label = data.labels_of(facts_of(self.nets[name]).net, seen)
-        correct = question.target.cpu() == label
+        correct = question.target.cpu() == data.labels_of(facts_of(self.nets[name]).net, seen)
         answer = explain.attribute(self.ask.method, question)
         maps = answer.tensors.get("maps")
+        self.notes[f"{name} {which}"] = NOTHING
         if maps is None:
-            self.notes[f"{name} {which}"] = NOTHING
             nothing = torch.full_like(seen.mask, torch.nan, dtype=torch.float32)
             states = (answer.facts["status"],) * len(x)
             return Side(name, nothing, correct, states, answer.facts["message"])

@@ -62,14 +62,17 @@ def contrast_table(rows: DataFrame, metric: str) -> DataFrame:
     for method in dict.fromkeys(own["method"]):
         mine = only(own, method=method)
         line = {"metric": metric, "method": method, **contrast_columns(mine, metric, method)}
-        line |= {f"at_{placing}": means_of(part) for placing, part in moved_rows(mine)}
         if metric == "iir":
             line |= patch_columns(only(mine, part="samples"))
         if metric == "mcs" and method != TCAV:
             line["own_sets"] = own_sets(only(everyone, method=method, part="samples"))
-        scored = of_object(mine)
-        lines.append({**line, "failed": scored["failed"].mean(), "value_defined": means_of(scored[~scored["failed"]])})
+        lines.append(line | failure_columns(of_object(mine)))
     return DataFrame(lines)
+
+
+def failure_columns(rows: DataFrame) -> dict[str, float]:
+    """How many maps say nothing, and the mean without them."""
+    return {"failed": rows["failed"].mean(), "value_defined": means_of(rows[~rows["failed"]])}
 
 
 def means_of(rows: DataFrame) -> float:
@@ -77,14 +80,10 @@ def means_of(rows: DataFrame) -> float:
     return float(per_sample(rows).mean())
 
 
-def moved_rows(rows: DataFrame) -> Iterable[tuple[Any, DataFrame]]:
-    """The rows of each other size or place."""
-    return iter(only(rows, part="robustness", mask="object").groupby("placing", sort=False))
-
-
 def contrast_columns(rows: DataFrame, metric: str, method: str) -> dict[str, float]:
-    """The score of one method with its interval, its spread over trials, and with a random mask."""
+    """The score of one method with its interval, its spread over trials, with a random mask and in other places."""
     interval = contrast_interval(rows, metric, method)
+    moved = only(rows, part="robustness", mask="object").groupby("placing", sort=False)
     return {
         "value": interval.mean,
         "low": interval.low,
@@ -92,6 +91,7 @@ def contrast_columns(rows: DataFrame, metric: str, method: str) -> dict[str, flo
         "images": interval.n,
         "sd": spread_over_trials(per_sample(of_object(rows))),
         "random_mask": means_of(only(rows, mask="random", placing=AS_BUILT)),
+        **{f"at_{placing}": means_of(part) for placing, part in moved},
     }
 
 
@@ -192,14 +192,18 @@ def series(rows: DataFrame, method: str, ks: Sequence[float], *, samples: Sequen
     trainings = sorted(rows["model_seed"].unique())
     own = taking_part(only(rows[rows["k"].isin(ks)], method=method, mask="object"), "mcs")
     inputs = own[own["part"].isin(INPUTS_OF_SERIES)]
-    sets = only(own, part="concept_sets")
     if inputs.empty:
         return Series([], np.empty((len(trainings), 0, 0)))
     values, names = value_array(inputs, ["k"], trainings=trainings, samples=samples)
-    mcs = Series([k for (k,) in names], values)
-    if not sets.empty:
-        mcs = mcs._replace(sets=value_array(sets, ["k"], trainings=trainings)[0])
-    return mcs
+    return Series([k for (k,) in names], values, sets_of_series(own, trainings))
+
+
+def sets_of_series(rows: DataFrame, trainings: Sequence[int]) -> Floats | None:
+    """TCAV's values by random set: (trainings, sets, ks); None of a map."""
+    sets = only(rows, part="concept_sets")
+    if sets.empty:
+        return None
+    return value_array(sets, ["k"], trainings=trainings)[0]
 
 
 def series_table(rows: DataFrame) -> DataFrame:

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from forsooth import chunks
+from forsooth.digests import digest
 from forsooth.engine import task
 from forsooth.models import MODELS
 from forsooth.models import train as training
@@ -24,15 +25,20 @@ from forsooth.records import Cell, Dataset, Row
 from forsooth.scores.functionless import Patched, Search, functionless
 from forsooth.suites import networks
 from forsooth.suites.bam import data
-from forsooth.suites.bam.data import DataSpec, Sizes
+from forsooth.suites.bam.data import DataSpec, Images, Sizes
 from forsooth.suites.bam.specs import NetSpec, Panel, Shown, WeightsFile
 from forsooth.suites.bam.world import WorldSpec, notes
-from forsooth.suites.bias.data import digest
 
 ENDS = (".safetensors", ".npz")
 RARE = 0.05  # share of a network's own test set that is as unsure as what is called unfamiliar
 UNFAMILIAR = 3 * RARE  # share from which a set is called out of distribution
 EASIER = "; with some hundred cut-outs `--set same_objects=true` makes it easier"
+
+
+PATCHES_FOUND = (
+    "Functionless patches: found for {share:.0%} of {count} scenes (outputs of {name} differ by less than 5 % of their "
+    "length, and the pixels by at least 10 % of their range on average)."
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -68,9 +74,8 @@ def train(
     initial_weights  what all layers but the last begin with; None: they are drawn
     """
     dataset = normalised(data.dataset(DataSpec(world, sizes), net))
-    classes = len(dataset.y.unique())
-    side = dataset.x.shape[-1]
-    build = partial(empty_network, arch, side=side, classes=classes)
+    shape = {"side": dataset.x.shape[-1], "classes": len(set(dataset.y.tolist()))}
+    build = partial(empty_network, arch, **shape)
     facts: dict[str, Any] = {"said": notes(world)}
     if weights is not None:
         module = files.load(build(), weights.path).eval()
@@ -83,9 +88,9 @@ def train(
     template = panel.row("training").having(dataset=dataset.name, net=net.name, k=net.k)
     row = networks.accuracy_row(template, accuracy, gate=recipe.gate)
     passed = row.status == "ok"
+    facts |= to_plain(NetworkFacts(net.name, net, arch, passed=passed, accuracy=accuracy, **shape))
     if not passed and net.label == "object" and not world.same_objects:
         row = row.having(message=row.message + EASIER)
-    facts |= to_plain(NetworkFacts(net.name, net, arch, classes, side, passed, accuracy))
     return Cell(rows=(row,), tensors=networks.weights_of(module.cpu()), facts=facts)
 
 
@@ -155,10 +160,15 @@ def verify(*trained: Cell, world: WorldSpec, sizes: Sizes, panel: Panel, device:
         seen = everyone
         if net.k is not None:
             seen = data.images(spec, net.k, count=None, first_only=True)
-        model = explained_network(cell, device=device)
-        outputs = {shown: probabilities(model, getattr(seen, shown).to(device)).cpu() for shown in sets_of(net)}
+        outputs = outputs_of(cell, seen, sets_of(net), device=device)
         rows += verification_rows(template, net, outputs, data.labels_of(net, seen))
     return Cell(rows=tuple(rows), facts={"said": unfamiliar_sets(rows)})
+
+
+def outputs_of(cell: Cell, seen: Images, states: Sequence[Shown], *, device: str) -> dict[Shown, Tensor]:
+    """The probabilities (n, classes) that a network gives in each state of the images."""
+    model = explained_network(cell, device=device)
+    return {shown: probabilities(model, getattr(seen, shown).to(device)).cpu() for shown in states}
 
 
 def sets_of(net: NetSpec) -> tuple[Shown, ...]:
@@ -175,31 +185,35 @@ def verification_rows(template: Row, net: NetSpec, outputs: Mapping[Shown, Tenso
     label    (n,)
     """
     template = template.having(net=net.name, k=net.k, n=len(label))
-    correct = {shown: probability.argmax(1) == label for shown, probability in outputs.items()}
     unsure = outputs[net.shown].amax(1).double().quantile(RARE)
     rows = []
     for shown, probability in outputs.items():
         own = template.having(shown=shown)
-        rows.append(own.having(metric="accuracy", value=share(correct[shown])))
+        rows.append(own.having(metric="accuracy", value=share(probability.argmax(1) == label)))
         rows.append(own.having(metric="unfamiliar", value=share(probability.amax(1) < unsure)))
     if net.k is not None:
-        lost = (correct["os"].sum() - correct["s"].sum()).item()  # counted, so that equal drops are equal
-        rows.append(template.having(shown="s", metric="drop", value=lost / len(label)))
-    elif net.shown == "os" and bool(correct["os"].any()):
-        rows.append(_confidence_row(template, net, outputs, label))
+        return [*rows, drop_row(template, outputs, label)]
+    if net.shown == "os":
+        rows += confidence_rows(template, net, outputs, label)
     return rows
 
 
-def _confidence_row(template: Row, net: NetSpec, outputs: Mapping[Shown, Tensor], label: Tensor) -> Row:
-    """How often a correct output is surer without what should not matter."""
-    without: Shown = "s"
-    if net.label == "object":
-        without = "og"
+def drop_row(template: Row, outputs: Mapping[Shown, Tensor], label: Tensor) -> Row:
+    """What is lost of the accuracy without the object: counted, so that equal drops are equal."""
+    correct = {shown: int((outputs[shown].argmax(1) == label).sum()) for shown in outputs}
+    return template.having(shown="s", metric="drop", value=(correct["os"] - correct["s"]) / len(label))
+
+
+def confidence_rows(template: Row, net: NetSpec, outputs: Mapping[Shown, Tensor], label: Tensor) -> list[Row]:
+    """How often a correct output is surer without what should not matter; none where no output is correct."""
+    without: Shown = "og" if net.label == "object" else "s"
     correct = outputs["os"].argmax(1) == label
     before = outputs["os"].gather(1, label[:, None])[:, 0]
     after = outputs[without].gather(1, label[:, None])[:, 0]
     rises = (after > before)[correct]
-    return template.having(shown=without, metric="confidence_rises", value=share(rises), n=len(rises))
+    if not len(rises):
+        return []
+    return [template.having(shown=without, metric="confidence_rises", value=share(rises), n=len(rises))]
 
 
 def share(hits: Tensor) -> float:
@@ -234,10 +248,7 @@ def find_patches(
     template = panel.row("patches").having(net=name)
     rows = patch_rows(template, patched, seen.rows)
     found = patched.found()
-    note = (
-        f"Functionless patches: found for {share(found):.0%} of {len(found)} scenes (outputs of {name} differ by "
-        "less than 5 % of their length, and the pixels by at least 10 % of their range on average)."
-    )
+    note = PATCHES_FOUND.format(share=share(found), count=len(found), name=name)
     tensors = {"x": patched.x.cpu(), "found": found.cpu().to(torch.uint8)}
     return Cell(rows=tuple(rows), tensors=tensors, facts={"said": [note], "found": share(found)})
 

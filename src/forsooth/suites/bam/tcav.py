@@ -41,13 +41,11 @@ class TcavScore(NamedTuple):
 def ask_tcav(*trained: Cell, world: WorldSpec, sizes: Sizes, panel: Panel, ask: ConceptAsk) -> Cell:
     """TCAV of the common feature in every network, and the contrasts between networks."""
     spec = DataSpec(world, sizes)
-    everywhere = data.images(spec, 1.0, count=ask.count)
-    first_class = data.images(spec, 1.0, count=ask.count, first_only=True)
     examples = concept_examples(spec, ask)
     scores = {}
     nets = [facts_of(cell).net for cell in trained]
     for cell, net in zip(trained, nets, strict=True):
-        seen = everywhere if net.k is None else first_class
+        seen = data.images(spec, 1.0, count=ask.count, first_only=net.k is not None)
         tests = layer_tests(cell, seen, examples, ask)
         scores[net.name] = tcav_score(tests, seen.rows, level=ask.level)
     return Cell(rows=tuple(contrast_rows(panel.row("concepts", method="tcav"), nets, scores)))

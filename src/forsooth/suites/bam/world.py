@@ -148,7 +148,7 @@ def few_classes(cutouts: Cutouts, feature: str, *, most: int = OBJECTS) -> Cutou
     feature_number(feature, cutouts.classes)
     classes = _largest(cutouts, (feature, *FEATURES), most)
     rows = torch.isin(cutouts.y, torch.tensor(classes)).nonzero()[:, 0]
-    y = torch.tensor([classes.index(k) for k in cutouts.y[rows].tolist()])
+    y = torch.searchsorted(torch.tensor(classes), cutouts.y[rows])
     images = tuple(cutouts.images[row] for row in rows.tolist())
     names = tuple(cutouts.classes[k] for k in classes)
     return Cutouts(cutouts.name, images, y, names, objects.by_place(y), cutouts.unreadable)
