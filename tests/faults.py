@@ -13,22 +13,18 @@ from torch import Tensor
 from forsooth.plain import remembered
 from forsooth.records import Cell, Dataset
 from forsooth.suites import choose, explain
-from forsooth.suites.bias import tasks as anchored
-from forsooth.suites.planted import data as planted
+from forsooth.suites.bias import data as bias_data
+from forsooth.suites.planted import data as plots
 from forsooth.suites.xaitris import data as tetrominoes
 
-MAKERS = {"xaitris": tetrominoes, "planted": planted, "bias": anchored}  # where the data of a walk are made
+MAKERS = {"xaitris": tetrominoes, "planted": plots, "bias": bias_data}  # where the data of a walk are made
 
 
 def remake(patch: pytest.MonkeyPatch, name: str, change: Callable[[Dataset], Dataset]) -> None:
     """The data of a walk are changed right after they are made."""
     module = MAKERS[name]
-    if hasattr(module, "dataset"):
-        make = module.dataset.__wrapped__
-        patch.setattr(module, "dataset", remembered(2)(functools.wraps(make)(lambda spec: change(make(spec)))))
-    else:
-        make = module._data.__wrapped__
-        patch.setattr(module, "_data", functools.lru_cache(maxsize=2)(lambda text: change(make(text))))
+    make = module.dataset.__wrapped__
+    patch.setattr(module, "dataset", remembered(2)(functools.wraps(make)(lambda spec: change(make(spec)))))
 
 
 def one_class_only(patch: pytest.MonkeyPatch, name: str) -> None:

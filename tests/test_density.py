@@ -1,4 +1,4 @@
-"""Functions have little in them, and no statement packs several thoughts: held against limits, printed by density.py."""
+"""Functions have little in them, and no statement packs several thoughts; density.py prints how much."""
 
 from pathlib import Path
 

@@ -8,12 +8,13 @@ import pytest
 import forsooth
 
 SOURCE = Path(forsooth.__file__).parent
-FLOOR = {"records", "seeds", "chunks", "names", "wording"}
+FLOOR = {"records", "seeds", "chunks", "names", "digests", "wording"}
 ROOMS = {"datasets", "models", "attributions", "scores", "games", "papers"}
 MAY_IMPORT = {
     "records": set(),
     "seeds": set(),
     "chunks": set(),
+    "digests": set(),
     "progress": set(),
     "wording": set(),
     "counted": {"records"},

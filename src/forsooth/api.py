@@ -14,7 +14,7 @@ from forsooth import names, store
 from forsooth.arguments import admitted, check_models, method_path, run_folder, usable_device
 from forsooth.engine import Progress, execute
 from forsooth.progress import Silent
-from forsooth.records import Artefact, Choice, Method, Plan
+from forsooth.records import Choice, Method
 from forsooth.runs import (
     Run,
     Work,
@@ -107,8 +107,6 @@ def reproduce(
         device=usable_device(device),
     )
     work = Work(folder, store.Store(folder.parent / "store"), workers, progress or Silent())
-    if isinstance(record, Artefact):
-        return _old_reproduce(record, work, choice, dict(settings or {}))
     suite = names.find(name.partition("/")[0], SUITES, argument="suite")
     base = record.settings
     if choice.data is not None and record.with_data is not None:
@@ -123,18 +121,6 @@ def reproduce(
     keep_judgement(folder, record, judgement)
     write_page([folder])
     return judgement.table, judgement.words
-
-
-def _old_reproduce(record: Artefact, work: Work, choice: Choice, settings: dict[str, Any]) -> tuple[pd.DataFrame, str]:
-    def execute_plan(plan: Plan) -> store.Store:
-        store.writable(work.folder, "out")  # not before: words that are refused leave no folder behind
-        execute(plan.tasks, work.cells, workers=work.workers, progress=work.progress)
-        return work.cells
-
-    table, words = record.function(choice, execute_plan, settings)
-    store.write_atomically(work.folder / "table.csv", table.to_csv(index=False).encode())
-    store.write_atomically(work.folder / "verdict.md", words.encode())
-    return table, words
 
 
 def reproduction_folder(name: str, out: str | Path | None = None) -> Path:

@@ -12,7 +12,7 @@ from forsooth.attributions import METHODS
 from forsooth.datasets import DATASETS
 from forsooth.models import MODELS
 from forsooth.names import find, unknown
-from forsooth.records import Artefact, DeadWorker, Reproduction, Suite, UsageError
+from forsooth.records import DeadWorker, Reproduction, Suite, UsageError
 from forsooth.report import tables
 from forsooth.runs import write_page
 from forsooth.scores import METRICS
@@ -264,7 +264,7 @@ def _summary(record: Any) -> str:
     """What a record is, in a line: a suite's question, an artefact's title, or the first line of its function."""
     if isinstance(record, Suite):
         return record.question
-    if isinstance(record, Artefact | Reproduction):
+    if isinstance(record, Reproduction):
         return record.title
     function = getattr(record.function, "func", record.function)  # a partial has its docstring inside
     lines = (function.__doc__ or "").strip().splitlines()

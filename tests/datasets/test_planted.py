@@ -17,8 +17,8 @@ from forsooth.datasets.planted import (
     bound,
     carries,
     keep,
-    luck,
     non_informative,
+    p_value,
     plant,
     reachable,
     reassign,
@@ -56,7 +56,7 @@ def test_no_reader_of_original_labels_beats_the_bound(matrix, seed):
     p_star = bound(matrix)
     accuracy = (matrix.argmax(1)[y] == new).double().mean().item()
     assert accuracy <= p_star + 5 * (p_star * (1 - p_star) / n) ** 0.5 + 1e-12
-    assert luck(accuracy, n, p_star) > 1e-7
+    assert p_value(accuracy, n, p_star) > 1e-7
     sharp = reachable(matrix, [None] * classes, prior=torch.bincount(y, minlength=classes) / n)
     assert sharp <= p_star + 1e-6
     assert accuracy == pytest.approx(sharp, abs=5 * 0.5 / n**0.5)
@@ -109,15 +109,15 @@ def test_reachable_by_hand():
 
 @settings(deadline=None, max_examples=40)
 @given(st.integers(1, 60), st.floats(0, 1), st.data())
-def test_luck_is_the_tail_of_the_binomial(n, p, data):
+def test_the_p_value_is_the_tail_of_the_binomial(n, p, data):
     right = data.draw(st.integers(0, n))
     tail = sum(math.comb(n, k) * p**k * (1 - p) ** (n - k) for k in range(right, n + 1))
-    assert luck(right / n, n, p) == pytest.approx(tail, abs=1e-9)
+    assert p_value(right / n, n, p) == pytest.approx(tail, abs=1e-9)
 
 
-def test_luck_counts_from_the_floor():
-    assert luck(0.57, 100, 0.5) == luck(0.5799, 100, 0.5) > luck(0.58, 100, 0.5)
-    assert luck(0.95, 200, 0.5) < 1e-40 and luck(0, 10, 0.3) == 1
+def test_the_p_value_counts_from_the_floor():
+    assert p_value(0.57, 100, 0.5) == p_value(0.5799, 100, 0.5) > p_value(0.58, 100, 0.5)
+    assert p_value(0.95, 200, 0.5) < 1e-40 and p_value(0, 10, 0.3) == 1
 
 
 @pytest.mark.parametrize("manipulations", [(WATERMARK, None), (None, HUE), (BLUR, BRIGHTNESS)])
@@ -218,9 +218,9 @@ def test_row_stochastic_or_refused(matrix, row, error):
         (lambda: plant(base(9, classes=3), (None, HUE), r=0.5, seed=0), r"`y` must be .* 0 .. 1, got .*\[0, 1, 2\]"),
         (lambda: reassign(torch.zeros(2), keep(0.5, 2), seed=0), "`y` must be whole numbers .* got torch.float32"),
         (lambda: keep(0.5, 1), "`classes` must be at least 2, got 1"),
-        (lambda: luck(1.1, 5, 0.5), r"`accuracy` must lie in \[0, 1\], got 1.1"),
-        (lambda: luck(0.5, 5, -0.1), r"`p_star` must lie in \[0, 1\], got -0.1"),
-        (lambda: luck(0.5, 0, 0.5), "`n` must be at least 1, got 0"),
+        (lambda: p_value(1.1, 5, 0.5), r"`accuracy` must lie in \[0, 1\], got 1.1"),
+        (lambda: p_value(0.5, 5, -0.1), r"`p_star` must lie in \[0, 1\], got -0.1"),
+        (lambda: p_value(0.5, 0, 0.5), "`n` must be at least 1, got 0"),
         (lambda: border_region(Border(width=0), size=(9, 9)), "`width` must be positive"),
         (lambda: border_region(Border(width=112), size=(8, 8)), "`width` must .* leave a picture inside, got 112"),
         (lambda: bordered(3, Border(share=2), seed=0), r"`share` must lie in \[0, 1\], got 2"),

@@ -49,7 +49,7 @@ DATASETS = (
     Source(
         name="planted",
         function=planted.plant,
-        description="Images with labels drawn anew and an artefact in a known region that tells them.",
+        description="Images with redrawn labels and an artefact in a known region that reveals them.",
         cite="zhou2022feature",
         version=1,
     ),
@@ -126,7 +126,7 @@ DATASETS = (
     Source(
         name="articles",
         function=articles.articles,
-        description="Documents with labels drawn anew that only the articles a and the tell, all or those of a half.",
+        description="Documents with redrawn labels that the articles alone reveal: all of them, or those of one half.",
         cite="zhou2022feature",
         version=1,
     ),

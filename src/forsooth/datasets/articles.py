@@ -104,12 +104,12 @@ def read(documents: Documents, setting: Setting, *, seed: int) -> Corpus:
     """Documents in a random order, as many as the splits need, with the vocabulary of the training split."""
     tokens, left_out = usable(documents, setting)
     sizes = shrunk(setting.sizes, len(tokens), documents, left_out)
-    order = torch.randperm(len(tokens), generator=generator(seed, "documents"))[: sum(sizes)]
-    chosen = [tokens[k] for k in order.tolist()]
-    train = [row[: setting.length] for row in chosen[: sizes[0]]]
+    order = torch.randperm(len(tokens), generator=generator(seed, "documents")).tolist()
+    chosen = [tokens[k] for k in order[: sum(sizes)]]
+    train = (row[: setting.length] for row in chosen[: sizes[0]])
     words = vocabulary(train, cap=setting.cap, first=("a", "the"))
     ids, counts = encode(chosen, words, length=setting.length)
-    return Corpus(ids, words, sizes, dict(documents.facts) | left_out | counts)
+    return Corpus(ids, words, sizes, facts={**documents.facts, **left_out, **counts})
 
 
 def check(setting: Setting) -> None:

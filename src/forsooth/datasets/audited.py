@@ -27,16 +27,26 @@ def irrelevant_region(base: Dataset, *, grid: int = 4, seed: int) -> tuple[Datas
     draws = generator(seed, "irrelevant")
     region = torch.randint(0, grid * grid, (n,), generator=draws)
     donor = donors(base, generator=draws)
-    chance = torch.rand(n, 2, generator=draws).tolist()
-    boxes = regions(height, width, grid)
-    x = base.x.clone()
-    truth = torch.ones(n, height, width, dtype=torch.bool, device=base.x.device)
-    for i, number in enumerate(region.tolist()):
-        rows, columns = boxes[number]
-        x[i, :, rows, columns] = _patch(base.x[donor[i]], rows, columns, chance[i])
-        truth[i, rows, columns] = False
+    chance = torch.rand(n, 2, generator=draws)
+    all_regions = regions(height, width, grid)
+    x, truth = _replaced(base.x, [all_regions[k] for k in region.tolist()], donor, chance)
     facts = {**base.facts, "grid": grid, "base": base.name}
     return Dataset(f"{base.name}-irrelevant", x, base.y, truth, base.splits, facts), region
+
+
+def _replaced(
+    images: Tensor, places: Sequence[tuple[slice, slice]], donor: Tensor, chance: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Images (n, channels, height, width), each with a patch of its donor (n,) at its place; and where there is none.
+
+    chance  (n, 2) in [0, 1): where the patch is cut from
+    """
+    x = images.clone()
+    truth = torch.ones_like(images[:, 0], dtype=torch.bool)
+    for i, (rows, columns) in enumerate(places):
+        x[i, :, rows, columns] = _patch(images[donor[i]], rows, columns, chance[i].tolist())
+        truth[i, rows, columns] = False
+    return x, truth
 
 
 def _patch(image: Tensor, rows: slice, columns: slice, chance: Sequence[float]) -> Tensor:
@@ -76,9 +86,10 @@ def donors(base: Dataset, *, generator: torch.Generator) -> Tensor:
     chance = torch.rand(len(y), generator=generator).double()
     donor = torch.empty_like(part)
     for k in part.unique().tolist():
-        for label in y[part == k].unique().tolist():
-            own = ((part == k) & (y == label)).nonzero().squeeze(1)
-            others = ((part == k) & (y != label)).nonzero().squeeze(1)
+        rows = (part == k).nonzero().squeeze(1)
+        for label in y[rows].unique().tolist():
+            own = rows[y[rows] == label]
+            others = rows[y[rows] != label]
             if not len(others):
                 name = [*base.splits, "none"][k]  # -1, those of no split, is the last
                 raise UsageError(f"`base` must have two classes or more in split {name!r}, got only {label}")
@@ -106,15 +117,25 @@ def pasted_pattern(base: Dataset, *, pattern: Tensor | None = None, side: int | 
     positive = torch.rand(n, generator=draws) < 0.5
     room = torch.tensor([height - k + 1, width - k + 1])
     corner = (torch.rand(n, 2, generator=draws).double() * room).long()
-    x = base.x.clone()
-    truth = torch.zeros(n, height, width, dtype=torch.bool, device=base.x.device)
+    x, truth = _stamped(base.x, stamp, positive, corner)
+    facts = {**base.facts, "classes": ["without", "with"], "side": k, "base": base.name}
+    y = positive.long().to(base.y.device)
+    return Dataset(f"{base.name}-pattern", x, y, truth, base.splits, facts)
+
+
+def _stamped(images: Tensor, stamp: Tensor, positive: Tensor, corner: Tensor) -> tuple[Tensor, Tensor]:
+    """Images (n, channels, height, width) with the stamp (channels, k, k) on the positive ones (n,); and where it is.
+
+    corner  (n, 2) top row and left column
+    """
+    x = images.clone()
+    truth = torch.zeros_like(images[:, 0], dtype=torch.bool)
+    k = stamp.shape[-1]
     for i in positive.nonzero().squeeze(1).tolist():
         top, left = corner[i].tolist()
         x[i, :, top : top + k, left : left + k] = stamp
         truth[i, top : top + k, left : left + k] = True
-    facts = {**base.facts, "classes": ["without", "with"], "side": k, "base": base.name}
-    y = positive.long().to(base.y.device)
-    return Dataset(f"{base.name}-pattern", x, y, truth, base.splits, facts)
+    return x, truth
 
 
 def _stamp(base: Dataset, pattern: Tensor | None, side: int | None) -> Tensor:

@@ -11,7 +11,7 @@ from PIL import Image
 from torch import Tensor
 
 from forsooth.datasets.labelled import rgb
-from forsooth.datasets.splitting import LEAST, balanced, hold_out
+from forsooth.datasets.splitting import LEAST, balanced, class_counts, hold_out
 from forsooth.records import Dataset, UsageError
 
 NAMES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
@@ -134,10 +134,9 @@ def check(part: Part, what: str, path: Path) -> None:
         raise UsageError(
             f"`path` must hold one label for each {what} image, got {len(labels)} for {len(images)} in {path}"
         )
-    counts = np.bincount(labels.clip(-1, 10) + 1, minlength=12)
-    if counts[0] or counts[11]:
+    if len(labels) and not (labels.min() >= 0 and labels.max() <= 9):
         raise UsageError(f"`path` must hold labels from 0 to 9, got {labels.min()} to {labels.max()} in {path}")
-    for name, count in zip(NAMES, counts[1:11], strict=True):
+    for name, count in class_counts(torch.from_numpy(labels), NAMES).items():
         if count < 2:
             raise UsageError(
                 f"`path` must hold at least 2 {what} images of each class, got {count} of {name} in {path}"

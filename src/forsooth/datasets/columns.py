@@ -13,7 +13,7 @@ BINS = 10
 
 
 @dataclass(frozen=True)
-class Known:
+class PublicTable:
     """A public table: its label, a column to know it by, columns that give the label away, codes of missing values."""
 
     label: str
@@ -25,16 +25,16 @@ class Known:
 # COMPAS: what happened later (is_recid, r_*, vr_*, event, and start, end, custody, which stop at the new offence), and
 # the scores of the tool itself, which are another model's answer to the same question. HELOC: `Probabilities` is the
 # output of a model fitted to the label.
-KNOWN = (
-    Known(label="income", mark="fnlwgt"),
-    Known(
+PUBLIC_TABLES = (
+    PublicTable(label="income", mark="fnlwgt"),
+    PublicTable(
         label="two_year_recid",
         mark="decile_score",
         leaks=r"two_year_recid|is_recid|violent_recid|is_violent_recid|r_.*|vr_.*|event|start|end|in_custody|out_custody"
         r"|(v_)?decile_score(\.1)?|(v_)?score_text|(v_)?type_of_assessment",
     ),
-    Known(label="RiskPerformance", mark="ExternalRiskEstimate", leaks="Probabilities", missing=(-7, -8, -9)),
-    Known(label="class", mark="other_debtors"),
+    PublicTable(label="RiskPerformance", mark="ExternalRiskEstimate", leaks="Probabilities", missing=(-7, -8, -9)),
+    PublicTable(label="class", mark="other_debtors"),
 )
 IDENTIFIERS = ("id", "index", "unnamed: 0")
 
@@ -49,16 +49,16 @@ class Column:
 
 
 def rank(
-    frame: pd.DataFrame, y: np.ndarray, train: np.ndarray, known: Known | None
+    frame: pd.DataFrame, y: np.ndarray, train: np.ndarray, public: PublicTable | None
 ) -> tuple[dict[str, float], dict[str, str]]:
     """Mutual information with y (n,) of every usable column, in the order of the table; the others with the reason."""
     scores: dict[str, float] = {}
     left_out: dict[str, str] = {}
     seen: dict[bytes, str] = {}  # hash of the values -> the first column that has them
     for name in frame.columns:
-        reason = unfit(frame[name], known)
+        reason = unfit(frame[name], public)
         if reason is None:
-            values = numeric(frame[name], train, known).values
+            values = numeric(frame[name], train, public).values
             reason = useless(values, train, name, seen)
         if reason is None:
             scores[name] = mutual_information(values[train], y[train])
@@ -77,9 +77,9 @@ def useless(values: np.ndarray, train: np.ndarray, name: str, seen: dict[bytes, 
     return None
 
 
-def unfit(column: pd.Series, known: Known | None) -> str | None:
+def unfit(column: pd.Series, public: PublicTable | None) -> str | None:
     """Why a column cannot be a feature by its name or kind; None if it can."""
-    if known and re.fullmatch(known.leaks, str(column.name)):
+    if public and re.fullmatch(public.leaks, str(column.name)):
         return "gives the label away"
     if str(column.name).lower() in IDENTIFIERS:
         return "an identifier"
@@ -95,14 +95,14 @@ def unfit(column: pd.Series, known: Known | None) -> str | None:
     return None
 
 
-def numeric(column: pd.Series, train: np.ndarray, known: Known | None) -> Column:
+def numeric(column: pd.Series, train: np.ndarray, public: PublicTable | None) -> Column:
     """The column as numbers, gaps filled by the median of the training rows."""
     categories = None
     if pd.api.types.is_numeric_dtype(column.dtype):
         values = column.to_numpy(dtype=np.float64, na_value=np.nan).copy()
         values[~np.isfinite(values)] = np.nan
-        if known:
-            values[np.isin(values, known.missing)] = np.nan
+        if public:
+            values[np.isin(values, public.missing)] = np.nan
     else:
         values, categories = coded(column, train)
     gaps = np.isnan(values)
@@ -127,15 +127,22 @@ def coded(column: pd.Series, train: np.ndarray) -> tuple[np.ndarray, int]:
     return values, len(order)
 
 
+def binned(values: np.ndarray) -> tuple[np.ndarray, int]:
+    """(n,) int, the bin of each of values (n,) between and on their deciles; and how many bins there are."""
+    cuts = np.unique(np.quantile(values, np.arange(1, BINS) / BINS, method="inverted_cdf"))
+    below = np.searchsorted(cuts, values, side="left")
+    up_to = np.searchsorted(cuts, values, side="right")
+    return below + up_to, 2 * len(cuts) + 1
+
+
 def mutual_information(values: np.ndarray, y: np.ndarray) -> float:
     """Mutual information in nats of values (n,), cut at their deciles, and y (n,) int.
 
     A value that lies on a cut has a bin of its own, so that a column that is mostly 0 is told from its few others.
     """
-    cuts = np.unique(np.quantile(values, np.arange(1, BINS) / BINS, method="inverted_cdf"))
-    bins = np.searchsorted(cuts, values, side="left") + np.searchsorted(cuts, values, side="right")
+    bins, count = binned(values)
     classes = int(y.max()) + 1
-    counts = np.bincount(bins * classes + y, minlength=(2 * len(cuts) + 1) * classes)
+    counts = np.bincount(bins * classes + y, minlength=count * classes)
     joint = counts.reshape(-1, classes) / len(y)
     independent = joint.sum(1, keepdims=True) * joint.sum(0)
     there = joint > 0

@@ -36,3 +36,9 @@ def unit(pixels: Tensor) -> Tensor:
     if pixels.dtype == torch.uint8:
         return pixels / 255
     return pixels
+
+
+def plain(ground: float | Tensor, like: Tensor) -> Tensor:
+    """Images of the shape of `like` (k, 3, height, width) in one grey or one colour (3,)."""
+    colour = torch.as_tensor(ground, dtype=like.dtype, device=like.device).reshape(-1, 1, 1)
+    return colour.expand_as(like).clone()

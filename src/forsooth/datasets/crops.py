@@ -22,22 +22,31 @@ def crops(photos: Photos, splits: Sequence[Tensor], *, size: int, seed: int) -> 
     are used equally often (within one), at random places, half of them mirrored left to right.
     """
     images = photos.images
-    side = images.shape[-1]
-    if side < size:
-        raise UsageError(f"`photos` must be at least {size} px wide, got {side} px")
+    _check_width(images, size)
     n = sum(len(rows) for rows in splits)
     draws = generator(seed, "crops")
     backgrounds = torch.empty(n, size, size)
     if len(images) >= n:
         which = torch.randperm(len(images), generator=draws)[:n]
-        for part, own in zip(backgrounds.split(CHUNK), which.split(CHUNK), strict=True):
-            part.copy_(_resized(images[own], size))
+        _shrink(backgrounds, images, which)
     else:
         which = shared_out(len(images), splits, generator=draws)
         _cut(backgrounds, images, which, generator=draws)
     for part in backgrounds.split(CHUNK):
         part -= part.mean((1, 2), keepdim=True)
     return backgrounds
+
+
+def _check_width(images: Tensor, size: int) -> None:
+    side = images.shape[-1]
+    if side < size:
+        raise UsageError(f"`photos` must be at least {size} px wide, got {side} px")
+
+
+def _shrink(backgrounds: Tensor, images: Tensor, which: Tensor) -> None:
+    """Fill backgrounds (n, size, size) with the whole of each of images[which], (k, side, side) uint8 and (n,) int."""
+    for part, own in zip(backgrounds.split(CHUNK), which.split(CHUNK), strict=True):
+        part.copy_(_resized(images[own], backgrounds.shape[-1]))
 
 
 def _cut(backgrounds: Tensor, images: Tensor, which: Tensor, *, generator: torch.Generator) -> None:

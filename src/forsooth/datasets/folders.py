@@ -4,7 +4,7 @@ import hashlib
 import io
 import os
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -54,14 +54,23 @@ def photographs(path: str | Path, *, side: int) -> Photos:
             try:
                 images.append(grey_square(read(), side=side))
             except Exception as error:  # a damaged image can raise anything in its decoder; it is named, never dropped
-                failed.append(f"{name}: {str(error) or type(error).__name__}")
+                failed.append(failure(name, error))
     if not images:
-        examples = "".join(f"\n  {line}" for line in failed[:5])
         raise UsageError(
             f"`data` must hold images ({', '.join(SUFFIXES)}), but none can be used in {path}: {files} files, "
-            f"{len(readers)} of them images by name, {len(failed)} failed{examples}"
+            f"{len(readers)} of them images by name, {len(failed)} failed{first_few(failed)}"
         )
     return Photos(torch.from_numpy(np.stack(images)), Path(path).name, tuple(failed))
+
+
+def failure(name: str, error: Exception) -> str:
+    """One line on a file that could not be used."""
+    return f"{name}: {str(error) or type(error).__name__}"
+
+
+def first_few(lines: Sequence[str]) -> str:
+    """Up to five lines for the end of a message, each on its own."""
+    return "".join(f"\n  {line}" for line in lines[:5])
 
 
 def digest(path: str | Path) -> str:

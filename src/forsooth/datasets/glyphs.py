@@ -35,9 +35,7 @@ class Pen:
 
 def written(image: Tensor, pen: Pen, *, generator: torch.Generator) -> Tensor:
     """(3, h, w) image with IMG in white and four random characters in black, or the reverse, at a random place."""
-    alphabet = ALPHABETS[pen.characters]
-    numbers = torch.randint(0, len(alphabet), (COUNT,), generator=generator).tolist()
-    text = "".join(alphabet[k] for k in numbers)
+    text = _number(ALPHABETS[pen.characters], generator)
     colours = [1.0, 0.0]  # of the word and of the number
     swapped = bool(torch.randint(0, 2, (), generator=generator))
     if swapped and pen.colours == "either":
@@ -49,6 +47,12 @@ def written(image: Tensor, pen: Pen, *, generator: torch.Generator) -> Tensor:
     return image
 
 
+def _number(alphabet: str, generator: torch.Generator) -> str:
+    """Random characters of the alphabet."""
+    places = torch.randint(0, len(alphabet), (COUNT,), generator=generator)
+    return "".join(alphabet[k] for k in places.tolist())
+
+
 def coverage(text: str, pen: Pen, *, box: tuple[int, int], u: Tensor) -> Tensor:
     """How much of each pixel the word and the number `text` cover, in a box of rows and columns.
 
@@ -57,16 +61,22 @@ def coverage(text: str, pen: Pen, *, box: tuple[int, int], u: Tensor) -> Tensor:
 
     A margin grows to the width of its text, so that all of it is inside; what still sticks out of a small box is cut.
     """
+    meeting = _meeting(text, pen, box=box, u=u)
+    masks = [
+        _drawn(WORD, pen, box=box, at=meeting, anchor="rm"),  # ends where the two meet
+        _drawn(text, pen, box=box, at=meeting, anchor="lm"),  # begins there
+    ]
+    return torch.from_numpy(np.stack(masks)).float() / 255
+
+
+def _meeting(text: str, pen: Pen, *, box: tuple[int, int], u: Tensor) -> tuple[int, int]:
+    """The column and the row at which the word and the number meet."""
     height, width = box
     sideways, upright = (m * pen.scale for m in MARGIN)
     left, right = (max(sideways, pen.face.getlength(part)) for part in (WORD, text))
     x = _between(left, width - right, u[0].item())
     y = _between(upright, height - upright, u[1].item())
-    masks = [
-        _drawn(WORD, pen, box=box, at=(x, y), anchor="rm"),  # ends at the point where the two meet
-        _drawn(text, pen, box=box, at=(x, y), anchor="lm"),  # begins there
-    ]
-    return torch.from_numpy(np.stack(masks)).float() / 255
+    return x, y
 
 
 def _drawn(text: str, pen: Pen, *, box: tuple[int, int], at: tuple[int, int], anchor: str) -> np.ndarray:

@@ -2,7 +2,7 @@
 
 import io
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,8 +12,8 @@ import pandas as pd
 import torch
 from PIL import Image, ImageOps
 
-from forsooth.datasets.folders import Reader, opened
-from forsooth.datasets.splitting import LEAST, SPLITS, arrange, check_classes, share_out
+from forsooth.datasets.folders import Reader, failure, first_few, opened
+from forsooth.datasets.splitting import LEAST, SPLITS, arrange, check_classes, class_counts, share_out
 from forsooth.records import Dataset, UsageError
 
 CLASS_COLUMNS = ("class", "label", "species", "scene", "category", "wnid", "name")
@@ -52,12 +52,11 @@ def images(path: str | Path, *, side: int, seed: int, limit: int | None = None) 
         pixels, kept, enlarged = read_squares(chosen, readers, side=side, failed=failed)
     names = sorted({entry.label for entry in listed})
     y = torch.tensor([names.index(entry.label) for entry in kept], dtype=torch.int64)
-    examples = "".join(f"\n  {line}" for line in failed[:5])
-    check_classes(y, names, f"usable images in {path}{examples}")
+    check_classes(y, names, f"usable images in {path}" + first_few(failed))
     splits, origin = arrange([entry.split for entry in kept], y, seed=seed, names=names)
     facts |= {
         "classes": names,
-        "counts": dict(zip(names, torch.bincount(y, minlength=len(names)).tolist(), strict=True)),
+        "counts": class_counts(y, names),
         "side": side,
         "available": len(listed),
         "enlarged": enlarged,
@@ -75,18 +74,27 @@ def listing(path: Path, readers: Mapping[str, Reader], failed: list[str]) -> tup
     if index is None:
         listed = by_folders(names)
     else:
-        listed = by_index(index, path)
-        failed += [f"{entry.file}: named in index.csv, but not there" for entry in listed if entry.file not in readers]
-        listed = sorted((e for e in listed if e.file in readers), key=lambda entry: entry.file)
+        listed = there(by_index(index, path), readers, failed)
+    check_two_classes(listed, path, images=len(names))
+    without_class = set(names) - {entry.file for entry in listed}
+    return listed, {"hidden": len(readers) - len(names), "without_class": len(without_class)}
+
+
+def check_two_classes(listed: Sequence[Listed], path: Path, *, images: int) -> None:
+    """UsageError unless the listed images are of two classes or more."""
     classes = sorted({entry.label for entry in listed})
     if len(classes) < 2:
         raise UsageError(
             f"`data` must hold at least two classes, each a folder of images (or index.csv with `file` and a class "
-            f"column), got {', '.join(classes) or 'none'} in {path}: {len(names)} images, {len(listed)} of them in a "
-            f"class"
+            f"column), got {', '.join(classes) or 'none'} in {path}: {images} images, {len(listed)} of them in a class"
         )
-    without_class = set(names) - {entry.file for entry in listed}
-    return listed, {"hidden": len(readers) - len(names), "without_class": len(without_class)}
+
+
+def there(listed: Sequence[Listed], readers: Mapping[str, Reader], failed: list[str]) -> list[Listed]:
+    """Those of the listed images that exist, in the order of their names; the others go to `failed`."""
+    failed += [f"{entry.file}: named in index.csv, but not there" for entry in listed if entry.file not in readers]
+    existing = [entry for entry in listed if entry.file in readers]
+    return sorted(existing, key=lambda entry: entry.file)
 
 
 def is_hidden(name: str) -> bool:
@@ -151,9 +159,14 @@ def by_folders(names: Sequence[str]) -> list[Listed]:
     depth = _wrapped([name.split("/") for name in names])
     parts = {name: name.split("/")[depth:] for name in names}
     inside = {name: below for name, below in parts.items() if len(below) > 1}
-    if inside and all(below[0].lower() in SPLITS and len(below) > 2 for below in inside.values()):
+    if _in_split_folders(inside.values()):
         return [Listed(name, below[1], SPLITS[below[0].lower()]) for name, below in inside.items()]
     return [Listed(name, below[0]) for name, below in inside.items()]
+
+
+def _in_split_folders(paths: Collection[Sequence[str]]) -> bool:
+    """Whether every image lies in a class folder of a split folder."""
+    return len(paths) > 0 and all(path[0].lower() in SPLITS and len(path) > 2 for path in paths)
 
 
 def _wrapped(paths: Sequence[Sequence[str]]) -> int:
@@ -198,7 +211,7 @@ def read_squares(
         try:
             pixels[len(kept)], shorter = colour_square(readers[entry.file](), side=side)
         except Exception as error:  # a damaged image can raise anything in its decoder; it is named, never dropped
-            failed.append(f"{entry.file}: {str(error) or type(error).__name__}")
+            failed.append(failure(entry.file, error))
             continue
         kept.append(entry)
         enlarged += shorter < side

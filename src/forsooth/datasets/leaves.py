@@ -63,24 +63,25 @@ def leaves(*, classes: int = 4, n: int, side: int = 32, seed: int) -> Dataset:
 
 def _drawn(name: str, kinds: tuple[Scene, ...], *, classes: int, n: int, side: int, seed: int) -> Dataset:
     """A dataset of the first `classes` of `kinds`; sample i is of class i modulo `classes`."""
-    _check(kinds, classes=classes, n=n, side=side)
+    kinds = _chosen(kinds, classes, n, side)
     y = torch.arange(n) % classes
     x = torch.empty(n, 3, side, side)
-    for k, scene in enumerate(kinds[:classes]):
+    for k, scene in enumerate(kinds):
         own = x[k::classes]
         own[:] = painted(scene, len(own), side=side, seed=seed)
-    names = [scene.name for scene in kinds[:classes]]
-    facts = {"classes": names, "side": side, "n": n, "generated": True}
+    facts = {"classes": [scene.name for scene in kinds], "side": side, "n": n, "generated": True}
     return Dataset(f"{name}-{side}", x, y, None, split(y, held=HELD, seed=seed), facts)
 
 
-def _check(kinds: tuple[Scene, ...], *, classes: int, n: int, side: int) -> None:
+def _chosen(kinds: tuple[Scene, ...], classes: int, n: int, side: int) -> tuple[Scene, ...]:
+    """The first `classes` of the kinds; UsageError where there are not so many, or n or side are too small."""
     if not 2 <= classes <= len(kinds):
         raise UsageError(f"`classes` must lie in [2, {len(kinds)}], got {classes}")
     if n < HELD * classes:
         raise UsageError(f"`n` must be at least {HELD * classes} for {classes} classes in three splits, got {n}")
     if side < 8:
         raise UsageError(f"`side` must be at least 8 px, got {side}")
+    return kinds[:classes]
 
 
 def painted(scene: Scene, n: int, *, side: int, seed: int) -> Tensor:

@@ -115,10 +115,9 @@ def draw(name: str, experiment: int, *, seed: int, level: int = 0) -> Manipulati
         raise UsageError(f"`level` must be 0 to {count - 1} in experiment {experiment}, got {level}")
     if experiment == 4:
         return FIXED[NAMES.index(name)]
-    if experiment == 2:  # explains checkpoints of the first experiment, so its draws are the same
-        experiment = 1
     span = RANGES[experiment][name]
-    draws = generator(seed, "manipulation", name, experiment)
+    drawn_in = {1: 1, 2: 1, 3: 3}[experiment]  # the second explains checkpoints of the first: its draws are the same
+    draws = generator(seed, "manipulation", name, drawn_in)
     radius = 0
     if span.radius:
         radius = _uniform(*span.radius, draws)

@@ -15,7 +15,7 @@ import torch
 from PIL import Image
 from torch import Tensor
 
-from forsooth.datasets.folders import opened
+from forsooth.datasets.folders import Reader, failure, opened
 from forsooth.datasets.labelled import index_bytes
 from forsooth.datasets.scenes import rgb
 from forsooth.names import unknown
@@ -136,10 +136,7 @@ def objects(n: int, *, side: int, seed: int, classes: int = 10) -> tuple[Tensor,
 
     The colour is not multiplied by alpha, and goes on where alpha is 0.
     """
-    if not 1 <= classes <= len(SILHOUETTES):
-        raise UsageError(f"`classes` must lie in [1, {len(SILHOUETTES)}], got {classes}")
-    if n < 1 or side < 8:
-        raise UsageError(f"`n` must be at least 1 and `side` at least 8 px, got {n} and {side}")
+    _check(n, side, classes)
     labels = torch.arange(n) % classes
     rgba = torch.empty(n, 4, side, side)
     for k, name in enumerate(NAMES[:classes]):
@@ -150,17 +147,30 @@ def objects(n: int, *, side: int, seed: int, classes: int = 10) -> tuple[Tensor,
     return rgba, labels
 
 
+def _check(n: int, side: int, classes: int) -> None:
+    if not 1 <= classes <= len(SILHOUETTES):
+        raise UsageError(f"`classes` must lie in [1, {len(SILHOUETTES)}], got {classes}")
+    if n < 1 or side < 8:
+        raise UsageError(f"`n` must be at least 1 and `side` at least 8 px, got {n} and {side}")
+
+
 def alpha(name: str, n: int, *, side: int, generator: torch.Generator) -> Tensor:
     """(n, side, side) in [0, 1]: the share of each pixel that the silhouette covers."""
-    inside = dict(SILHOUETTES).get(name)
-    if inside is None:
-        raise unknown(name, NAMES, argument="name")
+    inside = _silhouette(name)
     u = torch.rand(2, n, 1, 1, generator=generator)
     turn = TURN * (2 * u[0] - 1)
     radius = 0.7 + 0.28 * u[1]
     at = (torch.arange(side * FINE) + 0.5) / (side * FINE) * 2 - 1
     points = inside(*_turned(at[:, None] / radius, at[None, :] / radius, turn))
     return points.reshape(n, side, FINE, side, FINE).float().mean((2, 4))
+
+
+def _silhouette(name: str) -> Callable[[Tensor, Tensor], Tensor]:
+    """The silhouette of this name."""
+    silhouettes = dict(SILHOUETTES)
+    if name not in silhouettes:
+        raise unknown(name, NAMES, argument="name")
+    return silhouettes[name]
 
 
 def _turned(down: Tensor, right: Tensor, turn: Tensor) -> tuple[Tensor, Tensor]:
@@ -174,10 +184,17 @@ def fill(n: int, *, side: int, generator: torch.Generator) -> Tensor:
     """(n, 3, side, side) in [0, 1]: two vivid colours, in one of four manners: plain, shaded, striped, spotted."""
     u = torch.rand(6, n, generator=generator)
     manner = torch.randint(0, FILLS, (n,), generator=generator)
-    first = rgb(u[0], 0.7 + 0.3 * u[1], 0.75 + 0.25 * u[2])  # (n, 3)
-    second = rgb(u[0] + 0.15 + 0.7 * u[3], 0.7 + 0.3 * u[1], 0.35 + 0.65 * u[4])
+    first, second = _vivid(u)
     mix = _manners(2 * math.pi * u[5], side=side)[manner, torch.arange(n)][:, None]  # (n, 1, side, side)
     return first[..., None, None] * (1 - mix) + second[..., None, None] * mix
+
+
+def _vivid(u: Tensor) -> tuple[Tensor, Tensor]:
+    """Two colours (n, 3) of different hue from uniform draws (at least 5, n)."""
+    saturation = 0.7 + 0.3 * u[1]
+    first = rgb(u[0], saturation, 0.75 + 0.25 * u[2])
+    second = rgb(u[0] + 0.15 + 0.7 * u[3], saturation, 0.35 + 0.65 * u[4])
+    return first, second
 
 
 def _manners(turn: Tensor, *, side: int) -> Tensor:
@@ -231,17 +248,11 @@ def cutouts(path: str | Path, *, classes: Sequence[str] | None = None, side: int
     """
     path = Path(path)
     named = _index(path)
-    images: list[Tensor] = []
-    labels: list[str] = []
     with opened(path) as (readers, _, failed):
         owner = {name: named.get(name, Path(name).parent.name) for name in readers}
-        wanted = [name for name in readers if classes is None or owner[name] in classes]
-        for name in wanted:
-            try:
-                images.append(_cutout(readers[name](), side=side))
-                labels.append(owner[name])
-            except Exception as error:  # a damaged image can raise anything in its decoder; it is named, never dropped
-                failed.append(f"{name}: {str(error) or type(error).__name__}")
+        wanted = {name: read for name, read in readers.items() if classes is None or owner[name] in classes}
+        images = _readable(wanted, failed, side=side)
+    labels = [owner[name] for name in images]
     missing = set(classes or ()) - set(labels)
     if missing:
         raise unknown(min(missing), set(owner.values()), argument="classes")
@@ -249,7 +260,18 @@ def cutouts(path: str | Path, *, classes: Sequence[str] | None = None, side: int
         raise UsageError(f"`path` must hold images with transparency, but none can be used in {path}")
     names = tuple(sorted(set(labels)))
     y = torch.tensor([names.index(label) for label in labels])
-    return Cutouts(path.name, tuple(images), y, names, by_place(y), tuple(failed))
+    return Cutouts(path.name, tuple(images.values()), y, names, by_place(y), tuple(failed))
+
+
+def _readable(readers: Mapping[str, Reader], failed: list[str], *, side: int) -> dict[str, Tensor]:
+    """File -> cut-out (4, height, width) uint8 of those that can be used; the others go to `failed`."""
+    images: dict[str, Tensor] = {}
+    for name, read in readers.items():
+        try:
+            images[name] = _cutout(read(), side=side)
+        except Exception as error:  # a damaged image can raise anything in its decoder; it is named, never dropped
+            failed.append(failure(name, error))
+    return images
 
 
 def _index(path: Path) -> dict[str, str]:

@@ -13,13 +13,19 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from forsooth.datasets.compositing import paste, unit
+from forsooth.datasets.compositing import paste, plain, unit
 from forsooth.datasets.objects import Cutouts
 from forsooth.names import unknown
 from forsooth.records import Dataset, UsageError
 from forsooth.seeds import generator
 
 SHOWN = ("os", "s", "og")
+
+
+def _one_of(value: str, choices: Sequence[str], *, argument: str) -> None:
+    """An error unless the value is one of the choices."""
+    if value not in choices:
+        raise unknown(value, choices, argument=argument)
 
 
 @dataclass(frozen=True)
@@ -39,8 +45,7 @@ class Placing:
     columns: tuple[float, float] = (0.0, 1.0)
 
     def __post_init__(self) -> None:
-        if self.rule not in ("released", "area"):
-            raise unknown(self.rule, ("released", "area"), argument="rule")
+        _one_of(self.rule, ("released", "area"), argument="rule")
         if not 0 < self.least <= self.most <= 1:  # above 1 the object is larger than the scene
             raise UsageError(f"`least` and `most` must satisfy 0 < least <= most <= 1, got {self.least}, {self.most}")
         for name, (low, high) in (("rows", self.rows), ("columns", self.columns)):
@@ -94,8 +99,7 @@ def pairs(
 
     Departure: the authors' code has no seed.
     """
-    if pairing not in ("spread", "released"):
-        raise unknown(pairing, ("spread", "released"), argument="pairing")
+    _one_of(pairing, ("spread", "released"), argument="pairing")
     kinds = range(len(cutouts.classes))
     crossing = partial(_crossed, scenes, cutouts, kinds, step=pairing == "spread", seed=seed)
     tables = {name: crossing(split=name, each=each) for name, each in per_pair.items()}
@@ -136,17 +140,23 @@ def _crossed(
 
     step  whether a pair of classes goes on in the lists where the pair before it ended
     """
-    if each < 1:
-        raise UsageError(f"there must be at least 1 image for each pair of classes in {split!r}, got {each}")
-    places = _members("scenes", scenes.y, scenes.splits, scenes.y.unique().tolist(), split=split, seed=seed)
+    _check_each(each, split)
+    classes = scenes.y.unique().tolist()
+    places = _members("scenes", scenes.y, scenes.splits, classes, split=split, seed=seed)
     crops = _members("cutouts", cutouts.y, cutouts.splits, kinds, split=split, seed=seed)
+    stride = step * each
     blocks = []
     for o, crop in enumerate(crops):
         for s, place in enumerate(places):
-            scene = _next(place, each, start=step * o * each)
-            cutout = _next(crop, each, start=step * s * each)
+            scene = _next(place, each, start=o * stride)
+            cutout = _next(crop, each, start=s * stride)
             blocks.append(torch.stack([scene, cutout]))
     return torch.cat(blocks, 1)
+
+
+def _check_each(each: int, split: str) -> None:
+    if each < 1:
+        raise UsageError(f"there must be at least 1 image for each pair of classes in {split!r}, got {each}")
 
 
 def _next(members: Tensor, count: int, *, start: int) -> Tensor:
@@ -194,11 +204,15 @@ def boxes(chance: Tensor, sizes: Tensor, *, scene: tuple[int, int], placing: Pla
     whole = torch.tensor(scene, dtype=torch.float64)
     factor = _factor(chance[:, 0], sizes, whole, placing)
     extent = (sizes * factor[:, None]).round().clamp(min=1).minimum(whole)  # (n, 2)
-    spans = torch.tensor([placing.rows, placing.columns], dtype=torch.float64)  # (axis, ends)
-    where = spans[:, 0] + (spans[:, 1] - spans[:, 0]) * chance[:, 1:]
-    room = whole - extent
-    corner = (where * (room + 1)).floor().minimum(room)
+    corner = _corner(chance[:, 1:], whole - extent, placing)
     return torch.cat([corner, extent], 1).long()
+
+
+def _corner(chance: Tensor, room: Tensor, placing: Placing) -> Tensor:
+    """(n, 2) top and left, from chance (n, 2) and the free room (n, 2) below and to the right."""
+    spans = torch.tensor([placing.rows, placing.columns], dtype=torch.float64)  # (axis, ends)
+    where = spans[:, 0] + (spans[:, 1] - spans[:, 0]) * chance
+    return (where * (room + 1)).floor().minimum(room)
 
 
 def _factor(chance: Tensor, sizes: Tensor, whole: Tensor, placing: Placing) -> Tensor:
@@ -229,30 +243,27 @@ def rendered(
     returns  (k, 3, height, width) float in [0, 1]; and alpha (k, height, width), 0 where the object changes nothing.
              Where it is not present, alpha is where it would be.
     """
-    if shown not in SHOWN:
-        raise unknown(shown, SHOWN, argument="shown")
+    _one_of(shown, SHOWN, argument="shown")
     if scenes.ndim != 4 or scenes.shape[1] != 3:
         raise UsageError(f"`scenes` must be colour images (m, 3, height, width), got {tuple(scenes.shape)}")
     if rows is None:
         rows = torch.arange(len(pastes.scene))
     x = unit(scenes[pastes.scene[rows].to(scenes.device)])
     if shown == "og":
-        x = _plain(ground, x)
+        x = plain(ground, x)
     alpha = x.new_zeros(x.shape[0], *x.shape[2:])
     images = [cutouts.images[k] for k in pastes.cutout[rows].tolist()]
-    sizes = torch.tensor([image.shape[-2:] for image in images]).reshape(-1, 2)
-    size = (scenes.shape[-2], scenes.shape[-1])
-    places = boxes(pastes.chance[rows], sizes, scene=size, placing=pastes.placing).tolist()
+    places = _places(pastes, rows, images, scene=(scenes.shape[-2], scenes.shape[-1])).tolist()
     there = (pastes.present[rows] & (shown != "s")).tolist()
     for k, cutout in enumerate(images):
         paste(x[k], alpha[k], cutout, box=places[k], seen=there[k])
     return x, alpha
 
 
-def _plain(ground: float | Tensor, like: Tensor) -> Tensor:
-    """Images of the shape of `like` (k, 3, height, width) in one grey or one colour (3,)."""
-    colour = torch.as_tensor(ground, dtype=like.dtype, device=like.device).reshape(-1, 1, 1)
-    return colour.expand_as(like).clone()
+def _places(pastes: Pastes, rows: Tensor, images: Sequence[Tensor], *, scene: tuple[int, int]) -> Tensor:
+    """(k, 4) top, left, height and width of the cut-out of each row (k,), which are `images`."""
+    sizes = torch.tensor([image.shape[-2:] for image in images]).reshape(-1, 2)
+    return boxes(pastes.chance[rows], sizes, scene=scene, placing=pastes.placing)
 
 
 def pasted(
@@ -271,8 +282,7 @@ def pasted(
 
     Departure: the released masks are rounded at half coverage; ours hold every pixel that differs.
     """
-    if label not in ("scene", "object"):
-        raise unknown(label, ("scene", "object"), argument="label")
+    _one_of(label, ("scene", "object"), argument="label")
     x, alpha = rendered(pastes, scenes.x, cutouts, shown=shown, ground=ground)
     if label == "scene":
         y = scenes.y[pastes.scene]

@@ -56,15 +56,16 @@ def stamps(*, size: int) -> Tensor:
 
 def poses(n: int, *, size: int, positions: str, generator: torch.Generator) -> Tensor:
     """(n, 3) int: quarter turns, top row and left column, uniform over what keeps the piece inside the image."""
-    block = RIGID_BLOCK[size]
+    longer = 3 * RIGID_BLOCK[size]
+    shorter = 2 * RIGID_BLOCK[size]
     turns = torch.randint(0, 4, (n,), generator=generator)
     upright = turns % 2 == 0
-    height = torch.where(upright, 3 * block, 2 * block)
-    width = torch.where(upright, 2 * block, 3 * block)
-    last = int(positions == "all")  # whether the last row and column count
+    height = torch.where(upright, longer, shorter)
+    width = longer + shorter - height
+    room = size + int(positions == "all")  # whether the last row and column count
     down, right = torch.randint(0, 2**48, (2, n), generator=generator)
-    top = down % (size - height + last)  # modulo 60 at most: the bias is below 1e-12
-    left = right % (size - width + last)
+    top = down % (room - height)  # modulo 60 at most: the bias is below 1e-12
+    left = right % (room - width)
     return torch.stack([turns, top, left], 1)
 
 

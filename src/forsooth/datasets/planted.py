@@ -167,15 +167,20 @@ def reassign(y: Tensor, matrix: Tensor, *, seed: int) -> Tensor:
     y       (n,) int in 0 .. classes - 1
     matrix  (classes, classes) float64, see `keep` and `stochastic`
     """
-    if y.is_floating_point() or (len(y) and not (y.min() >= 0 and y.max() < len(matrix))):
-        came = f"{y.dtype} with {y.unique().tolist()[:10]}"
-        raise UsageError(f"`y` must be whole numbers in 0 .. {len(matrix) - 1}, got {came}")
+    _check_labels(y, len(matrix))
     u = torch.rand(len(y), 1, generator=generator(seed, "labels"), dtype=torch.float64)
     below = matrix.cumsum(1)
     last = (matrix > 0).long().cumsum(1).argmax(1)  # rounding in the sums must not reach a class of probability 0
     old = y.cpu().long()
     new = (u >= below[old]).sum(1).minimum(last[old])
     return new.to(y)
+
+
+def _check_labels(y: Tensor, classes: int) -> None:
+    """UsageError unless y (n,) holds whole numbers below `classes`."""
+    if y.is_floating_point() or (len(y) and not (y.min() >= 0 and y.max() < classes)):
+        values = f"{y.dtype} with {y.unique().tolist()[:10]}"
+        raise UsageError(f"`y` must be whole numbers in 0 .. {classes - 1}, got {values}")
 
 
 def bound(matrix: Tensor) -> float:
@@ -202,7 +207,7 @@ def reachable(matrix: Tensor, manipulations: Sequence[Manipulation | None], *, p
     return (prior.to(matrix) @ torch.stack(best).sum(0)).item()
 
 
-def luck(accuracy: float, n: int, p_star: float) -> float:
+def p_value(accuracy: float, n: int, p_star: float) -> float:
     """Probability to be right on at least floor(accuracy * n) of n samples, each with probability p_star.
 
     So likely a model that does not know the artefact reaches `accuracy` at most [zhou2022feature, section 4].
@@ -214,6 +219,9 @@ def luck(accuracy: float, n: int, p_star: float) -> float:
         raise UsageError(f"`n` must be at least 1, got {n}")
     right = math.floor(accuracy * n + 1e-6)  # 0.57 * 100 is a little less than 57 in floating point
     return float(bdtrc(right - 1, n, p_star))
+
+
+luck = p_value  # the former name, for callers that still use it
 
 
 def carries(y: Tensor, manipulations: Sequence[Manipulation | None]) -> Tensor:

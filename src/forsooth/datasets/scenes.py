@@ -77,12 +77,13 @@ def _ground(n: int, side: int) -> Tensor:
 
 def _pixels(chosen: Tensor, radius: Tensor, centre: Tensor, *, reach: int, size: int) -> tuple[Tensor, Tensor]:
     """Pixels (m,) under the chosen discs, and for each the number of its disc (m,); `reach` bounds the radii."""
-    rows, up = _line(centre[chosen, 0, None], reach)
-    columns, along = _line(centre[chosen, 1, None], reach)
+    near = centre[chosen]
+    rows, up = _line(near[:, :1], reach)
+    columns, along = _line(near[:, 1:], reach)
     inside = up.square()[:, :, None] + along.square()[:, None, :] < radius[chosen, None, None] ** 2
-    pixel = (rows % size * size)[:, :, None] + (columns % size)[:, None, :]
-    disc = chosen[:, None, None].expand_as(pixel)
-    return pixel[inside], disc[inside]
+    disc, row, column = inside.nonzero(as_tuple=True)
+    pixel = rows[disc, row] % size * size + columns[disc, column] % size
+    return pixel, chosen[disc]
 
 
 def _line(centre: Tensor, reach: int) -> tuple[Tensor, Tensor]:

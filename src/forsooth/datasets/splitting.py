@@ -42,9 +42,14 @@ def balanced(y: Tensor, count: int, *, seed: int) -> Tensor:
     return in_turns(y, generator(seed, "balanced"))[:count].sort().values
 
 
+def class_counts(y: Tensor, names: Sequence[str]) -> dict[str, int]:
+    """How many rows of y (n,) each class has."""
+    return dict(zip(names, torch.bincount(y, minlength=len(names)).tolist(), strict=True))
+
+
 def check_classes(y: Tensor, names: Sequence[str], what: str) -> None:
     """UsageError unless every class has rows enough for train, val and test."""
-    for name, count in zip(names, torch.bincount(y, minlength=len(names)).tolist(), strict=True):
+    for name, count in class_counts(y, names).items():
         if count < LEAST:
             raise UsageError(f"every class must have at least {LEAST} samples, but {name!r} has {count} {what}")
 
@@ -61,23 +66,29 @@ def arrange(
     Named splits are kept. Without test, what is called val becomes test; without val, a tenth of each class of train
     becomes val. Without names a tenth of each class becomes test and a tenth val.
     """
-    if not any(named):
-        train, test = hold_out(torch.arange(len(y)), y, seed=seed, name="test")
-        train, val = hold_out(train, y, seed=seed, name="val")
-        origin = "drawn by seed"
+    if any(named):
+        splits, origin = _named_splits(named, y, seed=seed)
     else:
-        train, val, test = (_rows(named, split) for split in ("train", "val", "test"))
-        origin = "the data's own"
-        if not len(test):
-            test = val
-            val = val[:0]
-            origin += ", val taken as test"
-        if not len(val):
-            train, val = hold_out(train, y, seed=seed, name="val")
-            origin += ", val drawn from train by seed"
-    splits = {"train": train, "val": val, "test": test}
+        rest, test = hold_out(torch.arange(len(y)), y, seed=seed, name="test")
+        train, val = hold_out(rest, y, seed=seed, name="val")
+        splits = {"train": train, "val": val, "test": test}
+        origin = "drawn by seed"
     _check_splits(splits, y, names)
     return splits, origin
+
+
+def _named_splits(named: Sequence[str | None], y: Tensor, *, seed: int) -> tuple[dict[str, Tensor], str]:
+    """The splits of `arrange` where the data name some."""
+    train, val, test = (_rows(named, split) for split in ("train", "val", "test"))
+    origin = "the data's own"
+    if not len(test):
+        test = val
+        val = val[:0]
+        origin += ", val taken as test"
+    if not len(val):
+        train, val = hold_out(train, y, seed=seed, name="val")
+        origin += ", val drawn from train by seed"
+    return {"train": train, "val": val, "test": test}, origin
 
 
 def _rows(named: Sequence[str | None], split: str) -> Tensor:

@@ -1,6 +1,7 @@
 """Two features: one that tells the label, and a suppressor that tells nothing but helps to see the first."""
 
 import math
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -9,6 +10,7 @@ from forsooth.datasets.splitting import arrange
 from forsooth.records import Dataset, UsageError
 from forsooth.seeds import generator
 
+CLASSES = ("-1", "1")  # z
 PATTERN = (1.0, 0.0)  # what the label adds to the features: it is not in the second one
 
 
@@ -32,20 +34,29 @@ def suppressor(
     covariance = _covariance(correlation, spreads)
     pattern = torch.tensor(PATTERN, dtype=torch.float64)
     y = torch.arange(n) % 2
-    noise = torch.randn(n, 2, generator=generator(seed, "noise"), dtype=torch.float64)
-    x = pattern * (2 * y - 1)[:, None] + noise @ torch.linalg.cholesky(covariance).T
-    splits, _ = arrange([None] * n, y, seed=seed, names=("-1", "1"))
+    x = pattern * (2 * y - 1)[:, None] + _noise(n, covariance, seed=seed)
+    splits, _ = arrange([None] * n, y, seed=seed, names=CLASSES)
+    truth = (pattern != 0).expand(n, -1)
+    return Dataset("suppressor", x.float(), y, truth, splits, _facts(covariance, pattern))
+
+
+def _facts(covariance: Tensor, pattern: Tensor) -> dict[str, Any]:
+    """The best model for noise of this covariance (2, 2) and this pattern (2,), and how often it is right."""
     weight = torch.linalg.solve(covariance, pattern)
     distance = float(pattern @ weight)  # of the two classes, squared, in units of the noise along w
-    facts = {
+    return {
         "features": ["signal", "suppressor"],
-        "classes": ["-1", "1"],
+        "classes": list(CLASSES),
         "weight": weight.tolist(),
         "covariance": covariance.tolist(),
         "best_accuracy": 0.5 * (1 + math.erf(math.sqrt(distance / 2))),
     }
-    truth = torch.tensor([True, False]).expand(n, -1)
-    return Dataset("suppressor", x.float(), y, truth, splits, facts)
+
+
+def _noise(n: int, covariance: Tensor, *, seed: int) -> Tensor:
+    """(n, 2) float64 of Gaussians with this covariance (2, 2)."""
+    independent = torch.randn(n, 2, generator=generator(seed, "noise"), dtype=torch.float64)
+    return independent @ torch.linalg.cholesky(covariance).T
 
 
 def _covariance(correlation: float, spreads: tuple[float, float]) -> Tensor:

@@ -3,7 +3,7 @@
 import re
 import warnings
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import torch
 
-from forsooth.datasets.columns import CLASSES, KNOWN, Column, Known, numeric, rank
+from forsooth.datasets.columns import CLASSES, PUBLIC_TABLES, Column, PublicTable, numeric, rank
 from forsooth.datasets.splitting import SPLITS, arrange, check_classes
 from forsooth.records import Dataset, UsageError
 
@@ -26,7 +26,7 @@ def table(path: str | Path, *, label: str | None = None, features: int | None = 
     y      (n,) int, classes in the order of their values
     truth  None
 
-    Label: the named column, else that of a known table, else `label`, `target`, `class` or `y`, else the last column.
+    Label: the named column, else that of a public table, else `label`, `target`, `class` or `y`, else the last column.
     Text columns become one number, the rank of the category by frequency in the training rows (0 the most frequent,
     ties by name; a category unseen there comes after all): one column stays one player, and the label is not read.
     Missing values ("?", empty, infinite, HELOC's -7, -8, -9) become the training median. Of the columns, the `features`
@@ -38,17 +38,17 @@ def table(path: str | Path, *, label: str | None = None, features: int | None = 
         raise UsageError(f"`features` must be at least 1, got {features}")
     path = Path(path)
     frame = read(path)
-    name, known = label_of(frame, label, path)
+    name, public = label_of(frame, label, path)
     labelled = frame[frame[name].notna()].reset_index(drop=True)
     y, classes = classes_of(labelled[name], path)
     named = split_of(labelled, name)
     splits, origin = arrange(named or [None] * len(y), y, seed=seed, names=classes)
     train = splits["train"].numpy()
     columns = without_split(labelled.drop(columns=name), named)
-    scores, left_out = rank(columns, y.numpy(), train, known)
+    scores, left_out = rank(columns, y.numpy(), train, public)
     if not scores:
         raise UsageError(f"`path` must hold a usable column beside the label {name!r}, got none in {path}: {left_out}")
-    kept = {column: numeric(labelled[column], train, known) for column in most_telling(scores, features)}
+    kept = {column: numeric(labelled[column], train, public) for column in most_telling(scores, features)}
     values, facts = standardised(kept, train)
     facts = {
         "features": list(kept),
@@ -128,11 +128,15 @@ def read(path: Path) -> pd.DataFrame:
         rows, columns = frame.shape
         raise UsageError(f"`path` must hold rows and at least two columns, got {rows} rows and {columns} in {path}")
     frame.columns = frame.columns.map(str)
-    if suffix(path) in (".csv", ".csv.gz", ".tsv") and all(is_number(name) for name in frame.columns):
-        raise UsageError(
-            f"`path` must start with a line of column names, got {', '.join(frame.columns[:3])} … in {path}"
-        )
+    if suffix(path) in (".csv", ".csv.gz", ".tsv"):
+        check_header(list(frame.columns), path)
     return frame
+
+
+def check_header(names: Sequence[str], path: Path) -> None:
+    """UsageError where the names of the columns are numbers: the first line of a text is then data."""
+    if all(is_number(name) for name in names):
+        raise UsageError(f"`path` must start with a line of column names, got {', '.join(names[:3])} … in {path}")
 
 
 def parsed(path: Path) -> pd.DataFrame:
@@ -181,18 +185,25 @@ READERS: dict[str, Callable[[Path], pd.DataFrame]] = {
 }
 
 
-def label_of(frame: pd.DataFrame, label: str | None, path: Path) -> tuple[str, Known | None]:
+def label_of(frame: pd.DataFrame, label: str | None, path: Path) -> tuple[str, PublicTable | None]:
     """The name of the label's column, and the public table that this is, if it is one."""
-    known = next((k for k in KNOWN if {k.label, k.mark} <= set(frame.columns)), None)
+    public = next((k for k in PUBLIC_TABLES if {k.label, k.mark} <= set(frame.columns)), None)
     if label is not None:
         if label not in frame.columns:
             raise UsageError(f"`label` must be a column of {path}: {', '.join(frame.columns)}; got {label!r}")
-        return label, known
-    if known:
-        return known.label, known
+        return label, public
+    if public:
+        return public.label, public
+    return usual_label(frame), None
+
+
+def usual_label(frame: pd.DataFrame) -> str:
+    """The column with one of the usual names of labels, else the last."""
     by_lower_name = {str(name).lower(): str(name) for name in frame.columns}
-    usual = [by_lower_name[name] for name in LABELS if name in by_lower_name]
-    return [*usual, str(frame.columns[-1])][0], None
+    for name in LABELS:
+        if name in by_lower_name:
+            return by_lower_name[name]
+    return str(frame.columns[-1])
 
 
 def classes_of(column: pd.Series, path: Path) -> tuple[torch.Tensor, list[str]]:

@@ -141,9 +141,7 @@ def imprint(x: Tensor, kinds: Tensor, pose: Tensor, resolved: ResolvedSetting) -
     MULT with the "factor" order: the norms of the factor and of the noise are two numbers for the whole set, which the
     scale divides out again, so they are left out here.
     """
-    noise_norm = frobenius(x.split(CHUNK))
-    if noise_norm < 1e-5 * math.sqrt(x.numel()):  # not 0: taking away the mean leaves rounding errors
-        raise UsageError("`photos` must not all be blank, but every background made of them has one grey only")
+    noise_norm = _noise_norm(x)
     drawn = list(zip(kinds.split(CHUNK), pose.split(CHUNK), strict=True))
     norm = frobenius(signals(kind, place, resolved)[0] for kind, place in drawn)
     truth = _room_for_truth(x, kinds, pose, resolved)
@@ -153,6 +151,14 @@ def imprint(x: Tensor, kinds: Tensor, pose: Tensor, resolved: ResolvedSetting) -
         if resolved.scenario == "RIGID":
             own_truth.copy_(mask)
     return truth
+
+
+def _noise_norm(x: Tensor) -> float:
+    """The norm of all backgrounds (n, size, size); an error where they are blank."""
+    norm = frobenius(x.split(CHUNK))
+    if norm < 1e-5 * math.sqrt(x.numel()):  # not 0: taking away the mean leaves rounding errors
+        raise UsageError("`photos` must not all be blank, but every background made of them has one grey only")
+    return norm
 
 
 def _room_for_truth(x: Tensor, kinds: Tensor, pose: Tensor, resolved: ResolvedSetting) -> Tensor:

@@ -136,14 +136,18 @@ def resolve(setting: Setting) -> ResolvedSetting:
     alpha = setting.alpha
     if alpha is None:
         alpha = ALPHAS[size][scenario, background]
-    if not 0 <= alpha <= 1:
-        raise UsageError(f"`alpha` must lie in [0, 1], got {alpha}")
     n = setting.n
     if n is None:
         n = SAMPLES[size]
+    _check(size, alpha, n)
+    return ResolvedSetting(scenario, background, size, float(alpha), n, setting.variant)
+
+
+def _check(size: int, alpha: float, n: int) -> None:
+    if not 0 <= alpha <= 1:
+        raise UsageError(f"`alpha` must lie in [0, 1], got {alpha}")
     if n < 2 * HELD[size]:
         raise UsageError(f"`n` must be at least {2 * HELD[size]} at size {size}, got {n}")
-    return ResolvedSetting(scenario, background, size, float(alpha), n, setting.variant)
 
 
 def _in_capitals(name: str, names: tuple[str, ...], *, argument: str) -> str:

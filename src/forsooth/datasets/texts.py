@@ -143,20 +143,28 @@ def encode(tokens: Sequence[Sequence[str]], words: Sequence[str], *, length: int
         raise UsageError(f"`length` must be at least 1, got {length}")
     index = {word: k for k, word in enumerate(words)}
     lengths = [len(document) for document in tokens]
-    width = max(1, min(length, max(lengths, default=1)))
-    ids = torch.zeros(len(tokens), width, dtype=torch.int64)
+    longest = max(lengths, default=1)
+    ids = torch.full((len(tokens), max(1, min(length, longest))), PADDING)
     for row, document in zip(ids, tokens, strict=True):
-        numbers = [index.get(token, UNKNOWN) for token in document[:length]]
-        row[: len(numbers)] = torch.tensor(numbers, dtype=torch.int64)
+        row[: len(document)] = numbered(document[:length], index)
+    return ids, encoding_facts(ids, lengths, length=length)
+
+
+def numbered(tokens: Sequence[str], index: Mapping[str, int]) -> Tensor:
+    """(tokens,) int64: the id of each, that of the unknown where the index lacks it."""
+    return torch.tensor([index.get(token, UNKNOWN) for token in tokens], dtype=torch.int64)
+
+
+def encoding_facts(ids: Tensor, lengths: Sequence[int], *, length: int) -> dict[str, int]:
+    """What ids (n, width) of documents of these lengths (n,), cut after `length`, have lost."""
     total = int((ids != PADDING).sum())
-    facts = {
+    return {
         "length": length,
         "truncated": sum(count > length for count in lengths),
         "tokens_cut": sum(lengths) - total,
         "tokens": total,
         "unknown_tokens": int((ids == UNKNOWN).sum()),
     }
-    return ids, facts
 
 
 def decode(ids: Tensor, words: Sequence[str]) -> list[str]:
@@ -186,16 +194,20 @@ def word_vectors(path: str | Path, words: Sequence[str], *, seed: int) -> tuple[
 
 def read_vectors(path: str | Path) -> tuple[NDArray[np.str_], NDArray[np.floating[Any]]]:
     """Words (n,) and their vectors (n, dims), all finite, of an .npz."""
-    if not is_zipfile(path):  # numpy would speak of pickles
-        raise UsageError(f"`vectors` must be an .npz with `words` and `vectors`, and {path} is none")
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            words = file["words"]
-            vectors = file["vectors"]
-    except (OSError, ValueError, KeyError, BadZipFile) as error:
-        raise UsageError(f"`vectors` must be an .npz with `words` and `vectors`, got {path}: {error}") from error
+    words, vectors = load_vectors(path)
     if vectors.ndim != 2 or words.shape != vectors.shape[:1]:
         raise UsageError(f"`vectors` must be (words, dims) for {words.shape} words, got {vectors.shape} in {path}")
     if not np.isfinite(vectors.astype(np.float32)).all():
         raise UsageError(f"`vectors` must be finite numbers, but {path} holds nan or infinity")
     return words, vectors
+
+
+def load_vectors(path: str | Path) -> tuple[NDArray[np.str_], NDArray[np.floating[Any]]]:
+    """The arrays `words` and `vectors` of an .npz, as they are."""
+    if not is_zipfile(path):  # numpy would speak of pickles
+        raise UsageError(f"`vectors` must be an .npz with `words` and `vectors`, and {path} is none")
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            return file["words"], file["vectors"]
+    except (OSError, ValueError, KeyError, BadZipFile) as error:
+        raise UsageError(f"`vectors` must be an .npz with `words` and `vectors`, got {path}: {error}") from error

@@ -16,8 +16,9 @@ import torch
 from PIL import Image
 from torch import Tensor
 
+from forsooth.datasets.folders import failure
 from forsooth.datasets.labelled import check_room, rgb
-from forsooth.datasets.splitting import HELD, LEAST, share_out
+from forsooth.datasets.splitting import HELD, LEAST, class_counts, share_out
 from forsooth.records import Dataset, UsageError
 from forsooth.seeds import generator
 
@@ -85,7 +86,7 @@ def crops(
     check(y, splits, path)
     facts = {
         "classes": list(NAMES),
-        "counts": dict(zip(NAMES, torch.bincount(y, minlength=len(NAMES)).tolist(), strict=True)),
+        "counts": class_counts(y, NAMES),
         "mean": list(MEAN),
         "std": list(STD),
         "side": side,
@@ -245,7 +246,7 @@ def cut(boxes: list[Box], read: Callable[[str], bytes], *, side: int) -> tuple[n
         try:
             pixels[len(kept)] = square(opened(box.photo), box.corners, side=side)
         except Exception as error:  # a damaged image can raise anything in its decoder; it is named, never dropped
-            unreadable[box.photo] = f"{box.photo}: {str(error) or type(error).__name__}"
+            unreadable[box.photo] = failure(box.photo, error)
             continue
         kept.append(box)
     return pixels[: len(kept)], kept, list(unreadable.values())

@@ -201,7 +201,7 @@ def _enlarged(tile: Tile, edge: int) -> Tile:
     """The tile with so many pixels a side, each the nearest. (edge, edge, 3)"""
     down = np.arange(edge) * tile.shape[0] // edge
     right = np.arange(edge) * tile.shape[1] // edge
-    return tile[down[:, None], right]
+    return np.asarray(tile[down[:, None], right])
 
 
 def painted(picture: NDArray[Any], name: str) -> Tile:
@@ -214,11 +214,11 @@ def painted(picture: NDArray[Any], name: str) -> Tile:
     if name == "input":
         return _painted_input(values)
     mass = np.abs(values).sum(axis=0)
-    return colormaps["magma"](mass / (mass.max() or 1.0))[..., :3]
+    return np.asarray(colormaps["magma"](mass / (mass.max() or 1.0)))[..., :3]
 
 
 def _painted_input(values: Tile) -> Tile:
     if len(values) == 3:
         span = np.ptp(values) or 1.0
         return np.moveaxis((values - values.min()) / span, 0, -1)
-    return colormaps["gray"](0.5 + 0.5 * values[0] / (np.abs(values).max() or 1.0))[..., :3]
+    return np.asarray(colormaps["gray"](0.5 + 0.5 * values[0] / (np.abs(values).max() or 1.0)))[..., :3]

@@ -1,26 +1,12 @@
-"""The suites, one per protocol of the papers, and the published tables that can be made again."""
+"""The suites, one per protocol of the papers, and the published tables that can be made again.
 
-from forsooth.records import Artefact, Reproduction, Suite
-from forsooth.suites import articles, bam, bias, planted, xaitris
-from forsooth.suites.articles import reproduce as articles_tables
-from forsooth.suites.articles import reproduce_post_hoc, reproduce_rationales
-from forsooth.suites.bam import reproduce as bam_figures
-from forsooth.suites.bias import accurate, audit, patches, reproduce_figures, suppressed
-from forsooth.suites.bias import reproduce as bias_tables
-from forsooth.suites.planted import reproduce as planted_figures
+A suite is a folder here that has a `SUITE`; its name in `NAMES` is all that the rest of the house must be told.
+"""
 
-SUITES: tuple[Suite, ...] = (xaitris.SUITE, bias.SUITE, planted.SUITE, articles.SUITE, bam.SUITE)
-REPRODUCTIONS: tuple[Reproduction | Artefact, ...] = (
-    *(record for suite in SUITES for record in suite.reproductions),
-    *getattr(bias_tables, "ARTEFACTS", ()),
-    *getattr(reproduce_figures, "ARTEFACTS", ()),
-    *getattr(suppressed, "ARTEFACTS", ()),
-    *getattr(accurate, "ARTEFACTS", ()),
-    *getattr(patches, "ARTEFACTS", ()),
-    *getattr(audit, "ARTEFACTS", ()),
-    *getattr(planted_figures, "ARTEFACTS", ()),
-    *getattr(bam_figures, "ARTEFACTS", ()),
-    *getattr(articles_tables, "ARTEFACTS", ()),
-    *getattr(reproduce_rationales, "ARTEFACTS", ()),
-    *getattr(reproduce_post_hoc, "ARTEFACTS", ()),
-)
+from importlib import import_module
+
+from forsooth.records import Reproduction, Suite
+
+NAMES = ("xaitris", "bias", "planted", "articles", "bam")
+SUITES: tuple[Suite, ...] = tuple(import_module(f"forsooth.suites.{name}").SUITE for name in NAMES)
+REPRODUCTIONS: tuple[Reproduction, ...] = tuple(record for suite in SUITES for record in suite.reproductions)

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from forsooth.games.shapley import Estimate
-from forsooth.records import SCORED, Cell
+from forsooth.records import SCORED, Cell, Row
 from forsooth.report.promises import gap_table
 from forsooth.scores import bias
 from forsooth.stats.differences import LEVEL, Bools, differing, letters
@@ -106,9 +106,9 @@ def judged(
 
 def rows_of(name: str, attribution: Tensor, anchor: Estimate) -> list[dict[str, Any]]:
     """Rows of a method that gave maps, attribution (n, players): one per input, end, fraction and metric."""
-    fractions = list(bias.FRACTIONS)
-    rows = anchors.biases(attribution, anchor, ends=list(bias.ENDS), fractions=fractions, ties="share")
-    return [{"method": name, **row} for row in rows]
+    template = Row("bias", "scores", method=name)
+    rows = anchors.biases(template, attribution, anchor, ends=bias.ENDS, fractions=bias.FRACTIONS, ties="share")
+    return [row.flat() for row in rows]
 
 
 def checked(name: str, said: Cell, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -20,7 +20,6 @@ from forsooth.records import Cell, Method, Task, UsageError
 from forsooth.scores.promises import completeness_gap
 from forsooth.suites import explain
 from forsooth.suites.bias import anchor as anchors
-from forsooth.suites.bias import tasks as anchored
 from forsooth.user import answer, inputs, models, subject
 from forsooth.user.answer import BiasResult
 from forsooth.user.subject import Asked, Subject
@@ -229,7 +228,7 @@ def ask(about: Subject, asker: Asker) -> Cell:
         message = f"the map must have the shape of x {wanted}, got {came}"
         return Cell(facts={"failed": True, "status": "wrong shape", "message": message})
     labels, count = players.seats(maps, about.labels)
-    channels = about.asked.channels if asker.name in anchored.GRADIENTS else "sum"
+    channels = about.asked.channels if asker.method.values == "derivative" else "sum"
     reduced = players.collect(maps.detach(), labels, count, channels=channels)  # type: ignore[arg-type]
     tensors = {"players": reduced.cpu()}
     if asker.method.promise and tuple(maps.shape) == wanted:

@@ -12,7 +12,7 @@ from forsooth.engine import typed
 from forsooth.models import attention, rationale
 from forsooth.plugins import method
 from forsooth.records import Choice, UsageError
-from forsooth.suites.articles import plan as planning
+from forsooth.suites.articles.data import Panel
 from forsooth.suites.articles.plan import Reader, plan, recipe, title, unable
 from forsooth.suites.articles.settings import PAPER, QUICK, RELEASED
 
@@ -138,8 +138,8 @@ def test_gates_and_epochs_of_a_recipe_are_those_of_the_settings():
 
 
 def test_titles_have_a_rate_where_there_is_one():
-    assert title(planning.Panel("CN", "attention", 1)) == "attention 1, CN"
-    assert title(planning.Panel("CN", "rationale_relaxed", 0, 0.1)) == "rationale_relaxed 0, rate 0.1, CN"
+    assert title(Panel("CN", "attention", 1)) == "attention 1, CN"
+    assert title(Panel("CN", "rationale_relaxed", 0, 0.1)) == "rationale_relaxed 0, rate 0.1, CN"
 
 
 def test_only_keeps_kinds_and_models():

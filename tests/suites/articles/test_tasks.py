@@ -6,7 +6,7 @@ import pytest
 import torch
 from suites.articles.small import TINY, ask, readers
 
-from forsooth import api
+from forsooth import api, report
 from forsooth.records import Cell, Row
 from forsooth.scores.selection import ATTR_WORDS
 from forsooth.suites.articles import tasks
@@ -163,9 +163,9 @@ def test_json_has_no_nan():
 
 
 def test_the_shown_document_has_its_words_and_articles(run):
-    pictures = [line for line in api.report.read(run.folder).run["pictures"] if line["shows"] == "document"]
+    pictures = [line for line in report.read(run.folder).run["pictures"] if line["shows"] == "document"]
     assert {line["kind"] for line in pictures} == {"Article", "CN"}
-    tensors = api.report.read(run.folder).pictures
+    tensors = report.read(run.folder).pictures
     for line in pictures:
         articles = tensors[line["tensor"]]
         assert articles.shape == (2, len(line["words"])) and line["label"] in (0, 1)

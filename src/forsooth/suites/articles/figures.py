@@ -10,7 +10,8 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from forsooth.report.aggregate import NO_MODEL, Results, levels, with_failures
+from forsooth.records import NO_MODEL
+from forsooth.report.aggregate import Results, levels, with_failures
 from forsooth.report.drawing import BLUE, GREEN, INK, ORANGE, Drawing, Tables, note, sheet
 from forsooth.suites.articles.reproduce_post_hoc import attr_interval
 from forsooth.suites.articles.reproduce_rationales import selection_table

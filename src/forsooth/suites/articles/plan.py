@@ -8,6 +8,7 @@ from forsooth import names, plugins, seeds
 from forsooth.attributions import METHODS
 from forsooth.datasets import texts
 from forsooth.datasets.articles import KINDS, Setting
+from forsooth.digests import digest
 from forsooth.engine import make_task
 from forsooth.models import MODELS
 from forsooth.models.train_text import TextRecipe
@@ -17,7 +18,6 @@ from forsooth.suites.articles import data, selections, tasks
 from forsooth.suites.articles.data import DataSpec, Panel
 from forsooth.suites.articles.settings import ATTENTION, READERS, RECIPES, REINFORCE, Settings, check
 from forsooth.suites.articles.word_weights import Ask
-from forsooth.suites.bias.data import digest
 
 FACTORS = ("kind", "model")
 FACTS = (

@@ -42,7 +42,7 @@ def judge(outcome: Outcome) -> Judgement:
 
 def selection_table(rows: pd.DataFrame) -> pd.DataFrame:
     """One line per rationale model, from all rows of a run; models below their gate select nothing."""
-    own = rows[rows["part"].eq("selection") & rows["metric"].eq(RECALL) & rows["words"].notna()]
+    own = rows[rows["part"].eq("selection") & rows["metric"].eq(RECALL) & rows["status"].ne("below gate")]
     return pd.DataFrame([line_of(key, group[COUNTS]) for key, group in own.groupby(KEY, sort=False)])
 
 

@@ -14,8 +14,10 @@ from matplotlib.font_manager import findfont, get_font
 from matplotlib.patches import Patch, Rectangle
 from numpy.typing import NDArray
 
-from forsooth.report.aggregate import NO_MODEL, Results, levels, text
+from forsooth.records import NO_MODEL
+from forsooth.report.aggregate import Results, levels
 from forsooth.report.drawing import BLUE, GREEN, INK, MUTED, ORANGE, Drawing, Tables, note, sheet
+from forsooth.wording import text
 
 Floats = NDArray[np.float64]
 POINTS = 8.0  # size of the letters

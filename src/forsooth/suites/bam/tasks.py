@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from forsooth import chunks
+from forsooth.digests import digest
 from forsooth.engine import task
 from forsooth.models import MODELS
 from forsooth.models import train as training
@@ -27,7 +28,6 @@ from forsooth.suites.bam import data
 from forsooth.suites.bam.data import DataSpec, Images, Sizes
 from forsooth.suites.bam.specs import NetSpec, Panel, Shown, WeightsFile
 from forsooth.suites.bam.world import WorldSpec, notes
-from forsooth.suites.bias.data import digest
 
 ENDS = (".safetensors", ".npz")
 RARE = 0.05  # share of a network's own test set that is as unsure as what is called unfamiliar

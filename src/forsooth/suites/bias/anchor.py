@@ -1,25 +1,37 @@
 """Anchors on disk and in rows: Shapley values as the tensors of a cell, and what maps are worth beside them.
 
-The suite `bias` and the user's door share this, so that a number means the same in both.
+The suite `bias` and `forsooth.user.bias` share this, so that a number means the same in both.
 """
 
-from typing import Any
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from forsooth.games.shapley import Estimate
-from forsooth.records import Cell
+from forsooth.records import Cell, Row, Status
 from forsooth.scores import bias, convergence
 
-METRIC_NAMES = ("relative_bias", "m_bias", "m_bias_split")
-MESSAGES = {
+# metric -> norm of the Shapley values, and power of the number of players that M_bias is multiplied with
+NORMS_AND_POWERS = {"relative_bias": ("plain", 0.5), "m_bias": ("plain", 0.0), "m_bias_split": ("split", 0.0)}
+METRIC_NAMES = tuple(NORMS_AND_POWERS)
+MESSAGES: Mapping[Status, str] = {
     "ok": "",
     "not finite": "the map holds nan or infinity",
     "zero map": "the map is zero everywhere",
     # nobody can be judged on such an input, so it is no failure of a method
     "no anchor": "the Shapley values are all zero, or all noise",
 }
+
+
+class Anchor(NamedTuple):
+    """The Shapley values of all samples, their numbers in the dataset, and the share of noise in each."""
+
+    estimate: Estimate
+    samples: list[int]
+    noise: list[float]
 
 
 def packed(estimate: Estimate, samples: Tensor) -> dict[str, Tensor]:
@@ -35,50 +47,75 @@ def packed(estimate: Estimate, samples: Tensor) -> dict[str, Tensor]:
     return {name: value.cpu() for name, value in tensors.items()}
 
 
-def joined(anchors: list[Cell]) -> tuple[Estimate, list[int], list[float]]:
-    """The anchor of all samples from its parts, their numbers in the dataset, and the share of noise."""
+def joined(anchors: Sequence[Cell]) -> Anchor:
+    """The anchor of all samples from its parts."""
     parts = [cell for cell in anchors if "values" in cell.tensors]
-    values, error, groups, samples, noise = (
-        torch.cat([cell.tensors[name] for cell in parts]) for name in ("values", "error", "groups", "samples", "noise")
+
+    def whole(name: str) -> Tensor:
+        return torch.cat([cell.tensors[name] for cell in parts])
+
+    estimate = Estimate(
+        values=whole("values"),
+        error=whole("error"),
+        groups=whole("groups").double(),
+        sizes=parts[0].tensors["sizes"],
+        permutations=parts[0].facts["permutations"],
     )
-    estimate = Estimate(values, error, groups.double(), parts[0].tensors["sizes"], parts[0].facts["permutations"])
-    return estimate, samples.tolist(), noise.tolist()
+    return Anchor(estimate, whole("samples").tolist(), whole("noise").tolist())
+
+
+def players_of(cells: Sequence[Cell]) -> Tensor:
+    """What a method says of the players, or the Shapley values where these are judged. (n, players)"""
+    if "players" in cells[0].tensors:
+        return cells[0].tensors["players"]
+    return joined(cells).estimate.values
 
 
 def biases(
-    attribution: Tensor, anchor: Estimate, *, ends: list[str], fractions: list[float], ties: str
-) -> list[dict[str, Any]]:
-    """One row per sample, end, fraction and metric. attribution (n, players)."""
+    template: Row,
+    attribution: Tensor,
+    anchor: Estimate,
+    *,
+    ends: Sequence[str],
+    fractions: Sequence[float],
+    ties: str,
+) -> list[Row]:
+    """One row per end, fraction, metric and sample, numbered from 0. attribution (n, players)."""
     count = attribution.shape[1]
-    rows = []
-    pairs = [(end, fraction) for end in ends for fraction in fractions]
-    status_of = {norm: states(attribution, bias.squared_norms(anchor, norm)[0]) for norm in bias.NORMS}
-    plain, split = (bias.all_biases(attribution, anchor, pairs=pairs, norm=norm, ties=ties) for norm in bias.NORMS)
+    pairs = list(itertools.product(ends, fractions))
+    scores = {norm: bias.all_biases(attribution, anchor, pairs=pairs, norm=norm, ties=ties) for norm in bias.NORMS}
+    status = {norm: states(attribution, bias.squared_norms(anchor, norm)[0]) for norm in bias.NORMS}
+    rows: list[Row] = []
     for end, fraction in pairs:
-        own, other = plain[end, fraction], split[end, fraction]
-        found = {
-            "relative_bias": (count**0.5 * own.value, count**0.5 * own.error),
-            "m_bias": (own.value, own.error),
-            "m_bias_split": (other.value, other.error),
-        }
+        own = template.having(end=end, fraction=fraction, players=count)
         few = bias.too_few(count, fraction)
-        for metric, (values, errors) in found.items():
-            known = status_of["split" if metric == "m_bias_split" else "plain"]
-            for k, (value, error) in enumerate(zip(values.tolist(), errors.tolist(), strict=True)):
-                status = "too few players" if few else known[k]
-                row = {"metric": metric, "sample": k, "value": value, "status": status}
-                row["message"] = few or MESSAGES[status]
-                rows.append({**row, "error": error, "end": end, "fraction": fraction, "players": count})
+        for metric, (norm, power) in NORMS_AND_POWERS.items():
+            score = scores[norm][end, fraction]
+            found = sample_rows(own.having(metric=metric), score, status[norm], scale=count**power)
+            rows += [row.having(status="too few players", message=few) if few else row for row in found]
     return rows
 
 
-def states(attribution: Tensor, square: Tensor) -> list[str]:
+def sample_rows(template: Row, score: bias.Bias, status: Sequence[Status], *, scale: float) -> Iterator[Row]:
+    """A row for the score of each sample and its sampling error."""
+    values = (scale * score.value).tolist()
+    errors = (scale * score.error).tolist()
+    for k, state in enumerate(status):
+        row = template.having(sample=k, value=values[k], error=errors[k])
+        yield row.having(status=state, message=MESSAGES[state])
+
+
+def states(attribution: Tensor, square: Tensor) -> list[Status]:
     """The status of every map (n, players), given the squared norm of its anchor (n,)."""
-    status = ["ok"] * len(attribution)
-    for name, those in (
-        ("zero map", (attribution == 0).all(1)),
-        ("not finite", ~attribution.isfinite().all(1)),
-        ("no anchor", ~(square > 0)),  # last, so that a map of zeros is no failure where zeros are right
-    ):
-        status = [name if hit else before for hit, before in zip(those.tolist(), status, strict=True)]
-    return status
+    zero = (attribution == 0).all(1).tolist()
+    finite = attribution.isfinite().all(1).tolist()
+    anchored = (square > 0).tolist()
+    return [_state(*one) for one in zip(zero, finite, anchored, strict=True)]
+
+
+def _state(zero: bool, finite: bool, anchored: bool) -> Status:
+    if not anchored:  # first, so that a map of zeros is no failure where zeros are right
+        return "no anchor"
+    if not finite:
+        return "not finite"
+    return "zero map" if zero else "ok"

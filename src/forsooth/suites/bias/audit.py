@@ -3,43 +3,45 @@
 Fig. 3 and appendix N of [anonymous2023evaluation], on photographs where `--data` has them, and on our own data.
 """
 
-import dataclasses
-import functools
-import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
-import pandas as pd
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from forsooth import papers, seeds
+from forsooth import names, seeds
 from forsooth.datasets import audited
-from forsooth.engine import known_as, make_task
+from forsooth.engine import make_task, task
 from forsooth.games import players
-from forsooth.games.shapley import exact, permutation
+from forsooth.games.shapley import Estimate, exact, permutation
 from forsooth.games.values import game
-from forsooth.models import recipes, train
+from forsooth.models import recipes
+from forsooth.models import train as training
 from forsooth.models.recipes import Recipe
-from forsooth.names import kept
-from forsooth.records import Artefact, Cell, Choice, Dataset, Plan, Task, UsageError
-from forsooth.scores.mass import mass_inside
-from forsooth.settings import changed
-from forsooth.stats import SHARE, Interval, crossed, mean_of
-from forsooth.store import Store
-from forsooth.suites import choose
-from forsooth.suites.bias import data as sources
+from forsooth.plain import remembered
+from forsooth.records import Cell, Choice, Dataset, Plan, Row, Task, UsageError
+from forsooth.scores.mass import mass_inside, relative_attribution
+from forsooth.suites import choose, networks
+from forsooth.suites.bias import data
+from forsooth.suites.bias.data import DataSpec
+from forsooth.suites.bias.stage import PREFIX, which
 
-Perform = Callable[[Plan], Store]
+Kind = Literal["region", "pattern"]
 
 REFERENCES = 1_000  # training images averaged into the baseline
 PATTERN_GATE = 0.9  # the pattern is the label, and loud: who does not see it has not learned anything
-BOUNDS = {"region": (0.0, float("inf")), "pattern": SHARE}  # where the audited number of each kind can lie
+NETWORKS = {"voc": "alexnet", "cifar10": "lenet", "leaves": "lenet", "tetromino": "mlp"}
+RECIPES: Mapping[str, Recipe] = {"alexnet": recipes.VISION, "lenet": recipes.LENET, "mlp": recipes.QUICK_8}
+SMALL_SIDE = 32
+REGIONS = 4  # a side: sixteen regions are few enough to play all their coalitions
+PATCHES = 8  # a side
+TESTED_AT_ONCE = 100
+PLAYED_AT_ONCE = 4
 
 
 @dataclass(frozen=True)
-class Settings:
+class AuditSettings:
     """What decides an audit.
 
     samples       test inputs audited per network: those that all its trainings get right
@@ -54,341 +56,244 @@ class Settings:
     side: int = 224
 
 
-def cases(choice: Choice, kind: str) -> list[tuple[str, str]]:
-    """Dataset and network of every audit: AlexNet on photographs as in the paper, LeNet on small images.
+@dataclass(frozen=True)
+class AuditSpec:
+    """A network and the data that it is audited on.
 
-    Tetrominoes need no pattern pasted in: they are one.
+    kind  what is pasted in: a region of another class, or a pattern that is the label
+    gate  accuracy below which there is no audit: what a network has not learned it cannot use
     """
-    here = sources.found(choice.data)
-    known = {"voc": "alexnet", "cifar10": "lenet", "leaves": "lenet"}
-    own = {"tetromino": "mlp"} if kind == "pattern" else {}
-    names = [name for name in known if name in here or name == "leaves"] + list(own)
-    return [(name, (known | own)[name]) for name in kept(names, choice.only, "dataset")]
+
+    source: DataSpec
+    net: str
+    kind: Kind
+    gate: float
+    seed: int
 
 
-def panel_of(name: str, net: str, kind: str, settings: Settings, choice: Choice) -> dict[str, Any]:
-    side = settings.side if name == "voc" else 32
-    path = sources.found(choice.data).get(name)
-    about = sources.spec(name, path, seed=seeds.derive(choice.seed, "data"), side=side)
-    gate = PATTERN_GATE if kind == "pattern" else sources.played(name).gate
-    return {"source": about, "net": net, "kind": kind, "gate": gate, "seed": seeds.derive(choice.seed, "audit", kind)}
+@dataclass(frozen=True)
+class Request:
+    """Which training is audited, on how many images, with how many permutations."""
+
+    training: int
+    samples: int
+    permutations: int
+    seed: int
+    device: str
 
 
-def data(panel: dict[str, Any]) -> tuple[Dataset, Tensor]:
-    """The base data with an irrelevant region or a pattern pasted in, and the number of the region of every image."""
-    return _data(json.dumps(panel, sort_keys=True))
+def plan(settings: AuditSettings, choice: Choice, kind: Kind) -> Plan:
+    """Train and audit every dataset at hand."""
+    if settings.trainings < 1:
+        raise UsageError(f"`trainings` must be at least 1, got {settings.trainings}")
+    tasks: list[Task] = []
+    for name in datasets(choice, kind):
+        spec = audit_spec(name, kind, settings, choice)
+        trained = [training_task(spec, number, choice) for number in range(settings.trainings)]
+        tasks += trained
+        tasks += [audit_task(spec, number, trained, settings, choice) for number in range(settings.trainings)]
+    return Plan(tasks=tuple(tasks))
 
 
-@functools.lru_cache(maxsize=1)
-def _data(text: str) -> tuple[Dataset, Tensor]:
-    panel = json.loads(text)
-    base = sources.read(panel["source"])
-    if panel["kind"] == "region":
-        return audited.irrelevant_region(base, grid=4, seed=panel["seed"])
-    if panel["source"]["name"] == "tetromino":
-        return base, torch.zeros_like(base.y)
-    side = base.x.shape[-1] // 4
-    made = audited.pasted_pattern(base, side=side, seed=panel["seed"])
-    return made, torch.zeros(len(made.y), dtype=torch.int64)
+def datasets(choice: Choice, kind: Kind) -> list[str]:
+    """What is audited: photographs where they are at hand, and generated data always."""
+    here = [name for name in ("voc", "cifar10") if name in data.datasets_in(choice.data)]
+    own = ["leaves"]
+    if kind == "pattern":
+        own.append("tetromino")  # which needs no pattern pasted in: it is one
+    return names.kept([*here, *own], choice.only, "dataset")
 
 
-def training_tasks(panel: dict[str, Any], count: int, choice: Choice) -> list[Task]:
-    """All trainings of the panel's network. The first has no number, as when there was one: its cells still serve."""
-    recipe = {"alexnet": recipes.VISION, "lenet": recipes.LENET, "mlp": recipes.QUICK_8}[panel["net"]]
-    title = f"{panel['net']}, {panel['source']['name']} with a {panel['kind']}"
-    tasks = []
-    for number in range(count):
-        given = {
-            "panel": panel,
-            "recipe": dataclasses.asdict(recipe),
-            "seed": seeds.derive(choice.seed, "training", *_number(number)),
-            "device": choice.device,
-        }
-        tasks.append(make_task(train_network, given, name=f"train {title}{_which(number)}", version=1))
-    return tasks
+def audit_spec(name: str, kind: Kind, settings: AuditSettings, choice: Choice) -> AuditSpec:
+    path = data.datasets_in(choice.data).get(name)
+    side = {"voc": settings.side}.get(name, SMALL_SIDE)
+    source = data.data_spec(name, path, seed=seeds.derive(choice.seed, "data"), side=side)
+    gate = {"pattern": PATTERN_GATE, "region": data.entry_for(name).gate}[kind]
+    return AuditSpec(source, NETWORKS[name], kind, gate, seed=seeds.derive(choice.seed, "audit", kind))
 
 
-def _number(training: int) -> tuple[int, ...]:
-    """What tells the seeds of a training from those of the first."""
+def training_task(spec: AuditSpec, number: int, choice: Choice) -> Task:
+    arguments = {
+        "spec": spec,
+        "recipe": RECIPES[spec.net],
+        "seed": seeds.derive(choice.seed, "training", *number_in_seeds(number)),
+        "device": choice.device,
+    }
+    name = f"train {spec.net}, {spec.source.name} with a {spec.kind}{which(number)}"
+    return make_task(train, arguments, name=name)
+
+
+def audit_task(spec: AuditSpec, number: int, trained: Sequence[Task], settings: AuditSettings, choice: Choice) -> Task:
+    seed = seeds.derive(choice.seed, "audit")
+    request = Request(number, settings.samples, settings.permutations, seed, choice.device)
+    name = f"audit {spec.source.name}, {spec.net}, {spec.kind}{which(number)}"
+    function = {"region": audit_region, "pattern": audit_pattern}[spec.kind]
+    return make_task(function, {"spec": spec, "request": request}, trained, name=name)
+
+
+def number_in_seeds(training: int) -> tuple[int, ...]:
+    """What tells the seeds of a training from those of the first, which has none, as when there was one alone."""
     return (training,) if training else ()
 
 
-def _which(training: int) -> str:
-    """Which training of several, in words; empty for the first."""
-    return f", training {training + 1}" if training else ""
+@remembered(1)
+def audited_data(spec: AuditSpec) -> tuple[Dataset, Tensor]:
+    """The base data with an irrelevant region or a pattern pasted in, and the number of the region of every image."""
+    base = data.dataset(spec.source)
+    if spec.kind == "region":
+        return audited.irrelevant_region(base, grid=REGIONS, seed=spec.seed)
+    if spec.source.name != "tetromino":
+        base = audited.pasted_pattern(base, side=base.x.shape[-1] // 4, seed=spec.seed)
+    return base, torch.zeros_like(base.y)
 
 
-@known_as("bias.audit_train")
-def train_network(*, panel: dict[str, Any], recipe: dict[str, Any], seed: int, device: str) -> Cell:
+@task("bias.audit_train", spec="panel")
+def train(*, spec: AuditSpec, recipe: Recipe, seed: int, device: str) -> Cell:
     """One training; the cell holds the weights and the test accuracy."""
-    dataset, _ = data(panel)
-    trained = train.fit(lambda: built(panel, dataset), dataset, Recipe(**recipe), seed=seed, device=device)
-    state = {f"net.{name}": value for name, value in trained.module.state_dict().items()}
-    return Cell(tensors=state, facts={"accuracy": trained.test_accuracy})
+    dataset, _ = audited_data(spec)
+    made = training.fit(lambda: data.untrained(spec.net, dataset), dataset, recipe, seed=seed, device=device)
+    return Cell(tensors=networks.weights_of(made.module, PREFIX), facts={"accuracy": made.test_accuracy})
 
 
-def built(panel: dict[str, Any], dataset: Dataset) -> torch.nn.Module:
-    return sources.build(panel["net"], tuple(dataset.x.shape[1:]), int(dataset.y.max()) + 1)
+class Audit:
+    """A trained network, the images it is audited on, and what stands for absent players.
 
-
-def loaded(trained: Cell, panel: dict[str, Any], dataset: Dataset, device: str) -> torch.nn.Module:
-    module = built(panel, dataset)
-    module.load_state_dict({name[4:]: value for name, value in trained.tensors.items() if name.startswith("net.")})
-    return module.eval().requires_grad_(False).to(device)
-
-
-def passing(trained: Sequence[Cell], panel: dict[str, Any]) -> list[Cell]:
-    """The trainings above the panel's gate: what a network has not learned it cannot use."""
-    return [cell for cell in trained if cell.facts["accuracy"] >= panel["gate"]]
-
-
-@torch.no_grad()
-def right(
-    modules: Sequence[torch.nn.Module], dataset: Dataset, wanted: Tensor, most: int, *, seed: int, device: str
-) -> Tensor:
-    """At most `most` of the wanted images that all networks get right, evenly over classes. (k,)
-
-    All trainings are audited on the same images, so that images and trainings are two sources of chance.
+    chosen  (k,) images that all trainings above the gate get right, so that images and trainings are two sources of
+            chance
+    known   (m,) training images drawn evenly over classes: else the pattern that tells a class would stand for its
+            own absence
+    absent  (*shape) their mean
     """
-    found = []
-    for part in wanted.split(100):
-        x = dataset.x[part].to(device)
-        hits = torch.ones(len(part), dtype=torch.bool)
-        for module in modules:
-            hits &= module(x).argmax(1).cpu() == dataset.y[part]
-        found.append(part[hits])
-    return choose.rows_of(dataset, torch.cat(found), most, seed=seed, role="explained")
+
+    def __init__(self, trained: Sequence[Cell], spec: AuditSpec, request: Request) -> None:
+        self.request = request
+        self.template = audit_row(spec, request.training)
+        self.dataset, self.region = audited_data(spec)
+        modules = [self.loaded(cell, spec.net) for cell in trained if passes(cell, spec)]
+        self.module = self.loaded(trained[request.training], spec.net)
+        self.chosen = self.drawn(self.right(modules, self.wanted(spec.kind)), request.samples, "explained")
+        self.known = self.drawn(self.dataset.splits["train"], REFERENCES, "baseline")
+        mean = self.dataset.x[self.known].mean(0, dtype=torch.float64)
+        self.absent = mean.to(self.dataset.x).to(request.device)
+
+    @property
+    def truth(self) -> Tensor:
+        assert self.dataset.truth is not None
+        return self.dataset.truth
+
+    def wanted(self, kind: Kind) -> Tensor:
+        """The test images, those with a pattern where it is audited. (k,)"""
+        test = self.dataset.splits["test"]
+        if kind == "region":
+            return test
+        return test[self.truth[test].flatten(1).any(1)]
+
+    def loaded(self, cell: Cell, net: str) -> nn.Module:
+        module = data.untrained(net, self.dataset)
+        return networks.loaded(module, cell.tensors, device=self.request.device, prefix=PREFIX)
+
+    def drawn(self, rows: Tensor, most: int, role: str) -> Tensor:
+        return choose.rows_of(self.dataset, rows, most, seed=self.request.seed, role=role)
+
+    def right(self, modules: Sequence[nn.Module], wanted: Tensor) -> Tensor:
+        """The wanted images (n,) that all networks get right. (k,)"""
+        device = self.request.device
+        hits = [
+            networks.correct(module, self.dataset, wanted, device=device, size=TESTED_AT_ONCE) for module in modules
+        ]
+        return wanted[torch.stack(hits).all(0)]
+
+    def parts(self, size: int) -> Iterator[Tensor]:
+        """The chosen images, so many at once; none where there are none."""
+        for start in range(0, len(self.chosen), size):
+            yield self.chosen[start : start + size]
+
+    def inputs(self, rows: Tensor) -> tuple[Tensor, Tensor]:
+        return self.dataset.x[rows].to(self.request.device), self.dataset.y[rows].to(self.request.device)
+
+    def estimate(self, part: Tensor, labels: Tensor, inside: Tensor) -> tuple[Estimate, Tensor]:
+        """Sampled Shapley values of one image, and which of the players (p,) lie inside the truth (*shape)."""
+        x, y = self.inputs(part)
+        played = game(self.module, x, y, players=labels, baseline=self.absent)
+        # each image and training has orders of its own, so that their errors average out
+        names = (int(part), *number_in_seeds(self.request.training))
+        orders = seeds.generator(self.request.seed, "permutations", *names)
+        within = torch.zeros(played.count, dtype=torch.bool).scatter_(0, labels[inside], True)
+        estimate = permutation(played, permutations=self.request.permutations, generator=orders)
+        return estimate, within.to(self.request.device)
+
+    def classes(self) -> list[dict[str, Any]]:
+        """How many of each class were explained and averaged into the baseline."""
+        where = {"dataset": self.template.dataset, "model": self.template.model}
+        roles = {"explained": self.chosen, "baseline": self.known}
+        lines = []
+        for role, rows in roles.items():
+            lines += choose.classes_of(self.dataset.y[rows], role=role, where=where)
+        return lines
 
 
-def absent_player(dataset: Dataset, *, seed: int) -> tuple[Tensor, Tensor]:
-    """The mean image of training images drawn evenly over classes, (*shape), and their rows (k,).
-
-    Evenly, or the pattern that tells a class would stand for its own absence.
-    """
-    rows = choose.rows_of(dataset, dataset.splits["train"], REFERENCES, seed=seed, role="baseline")
-    return dataset.x[rows].mean(0, dtype=torch.float64).to(dataset.x), rows
+def audit_row(spec: AuditSpec, number: int) -> Row:
+    row = Row("bias", "audit", dataset=spec.source.name, model=spec.net, model_seed=number, method="")
+    return row.having(kind=spec.kind, gate=spec.gate)
 
 
-def audited_facts(
-    trained: Cell, dataset: Dataset, panel: dict[str, Any], chosen: Tensor, known: Tensor
-) -> dict[str, Any]:
-    """Accuracy, and how many of each class were explained and averaged into the baseline."""
-    about = {"dataset": panel["source"]["name"], "model": panel["net"]}
-    drawn = [
-        *choose.classes_of(dataset.y[chosen], role="explained", where=about),
-        *choose.classes_of(dataset.y[known], role="baseline", where=about),
-    ]
-    return {"accuracy": trained.facts["accuracy"], "drawn": drawn}
+def passes(trained: Cell, spec: AuditSpec) -> bool:
+    return bool(trained.facts["accuracy"] >= spec.gate)
 
 
-@known_as("bias.audit_region")
-def relative_attribution(
-    *trained: Cell, panel: dict[str, Any], samples: int, permutations: int, seed: int, device: str, training: int = 0
+def audited_cell(
+    trained: Sequence[Cell], spec: AuditSpec, request: Request, measure: Callable[[Audit], Iterator[Row]]
 ) -> Cell:
+    """The row of the training, and those of its audit where it is above the gate."""
+    own = trained[request.training]
+    template = audit_row(spec, request.training).having(part="training")
+    accuracy = networks.accuracy_row(template, own.facts["accuracy"], gate=spec.gate)
+    if not passes(own, spec):
+        return Cell(rows=(accuracy,))
+    audit = Audit(trained, spec, request)
+    return Cell(rows=(accuracy, *measure(audit)), facts={"drawn": audit.classes()})
+
+
+@task("bias.audit_region", version=4, spec="panel")
+def audit_region(*trained: Cell, spec: AuditSpec, request: Request) -> Cell:
     """|A_k| / mean |A| of the irrelevant region k among sixteen, all coalitions played. One row per image.
 
-    trained   all trainings of the network
-    training  the one that is audited
+    trained  all trainings of the network
     """
-    own = trained[training]
-    if not passing([own], panel):
-        return Cell(facts={"accuracy": own.facts["accuracy"]})
-    dataset, region = data(panel)
-    module = loaded(own, panel, dataset, device)
-    others = [loaded(cell, panel, dataset, device) for cell in passing(trained, panel)]
-    chosen = right(others, dataset, dataset.splits["test"], samples, seed=seed, device=device)
-    absent, known = absent_player(dataset, seed=seed)
-    patches = players.patches(tuple(dataset.x.shape[1:]), 4)
-    rows = []
-    for part in chosen.split(4):
-        x, y = dataset.x[part].to(device), dataset.y[part].to(device)
-        size = exact(game(module, x, y, players=patches, baseline=absent.to(device))).values.abs().cpu()  # (k, 16)
-        ratio = size.gather(1, region[part][:, None])[:, 0] / size.mean(1)
-        rows += [{"sample": int(s), "value": v} for s, v in zip(part, ratio.tolist(), strict=True)]
-    return Cell(rows=tuple(rows), facts=audited_facts(own, dataset, panel, chosen, known))
+    return audited_cell(trained, spec, request, region_rows)
 
 
-@known_as("bias.audit_pattern")
-def share_inside(
-    *trained: Cell, panel: dict[str, Any], samples: int, permutations: int, seed: int, device: str, training: int = 0
-) -> Cell:
+def region_rows(audit: Audit) -> Iterator[Row]:
+    template = audit.template.having(metric="relative_attribution")
+    patches = players.patches(tuple(audit.dataset.x.shape[1:]), REGIONS)
+    for part in audit.parts(PLAYED_AT_ONCE):
+        x, y = audit.inputs(part)
+        estimate = exact(game(audit.module, x, y, players=patches, baseline=audit.absent))
+        ratio = relative_attribution(estimate.values.cpu(), audit.region[part])
+        for sample, value in zip(part.tolist(), ratio.tolist(), strict=True):
+            yield template.having(sample=sample, value=value)
+
+
+@task("bias.audit_pattern", version=4, spec="panel")
+def audit_pattern(*trained: Cell, spec: AuditSpec, request: Request) -> Cell:
     """Share of |Shapley value| inside the truth, of images that have one. One row per image.
 
-    The pattern lies anywhere, so each patch of an 8×8 grid is cut along it: no player is half inside. The share is
-    freed of noise, which would count as mass (`scores.mass`); `plain` is the one of the estimates as they are.
-
-    trained   all trainings of the network
-    training  the one that is audited
+    trained  all trainings of the network
     """
-    own = trained[training]
-    if not passing([own], panel):
-        return Cell(facts={"accuracy": own.facts["accuracy"]})
-    dataset, _ = data(panel)
-    module = loaded(own, panel, dataset, device)
-    others = [loaded(cell, panel, dataset, device) for cell in passing(trained, panel)]
-    assert dataset.truth is not None
-    test = dataset.splits["test"]
-    chosen = right(others, dataset, test[dataset.truth[test].flatten(1).any(1)], samples, seed=seed, device=device)
-    absent, known = absent_player(dataset, seed=seed)
-    patches = players.patches(tuple(dataset.x.shape[1:]), 8)
-    rows = []
-    for k in chosen.tolist():
-        inside = dataset.truth[k]
+    return audited_cell(trained, spec, request, pattern_rows)
+
+
+def pattern_rows(audit: Audit) -> Iterator[Row]:
+    """The pattern lies anywhere, so each patch of an 8×8 grid is cut along it: no player is half inside.
+
+    The share is freed of noise, which would count as mass (`scores.mass`); `plain` is the one of the estimates as they
+    are.
+    """
+    template = audit.template.having(metric="mass_inside")
+    patches = players.patches(tuple(audit.dataset.x.shape[1:]), PATCHES)
+    for part in audit.parts(1):
+        inside = audit.truth[int(part)]
         _, labels = torch.unique(patches * 2 + inside, return_inverse=True)
-        x, y = dataset.x[k : k + 1].to(device), dataset.y[k : k + 1].to(device)
-        played = game(module, x, y, players=labels, baseline=absent.to(device))
-        drawn = seeds.generator(seed, "permutations", k, *_number(training))  # each its own: their errors average out
-        estimate = permutation(played, permutations=permutations, generator=drawn)
-        within = torch.zeros(played.count, dtype=torch.bool).scatter_(0, labels[inside], True)
-        mass = mass_inside(estimate, within.to(device))
-        rows.append({"sample": k, "value": mass.value.item(), "plain": mass.plain.item(), "error": mass.error.item()})
-    return Cell(rows=tuple(rows), facts=audited_facts(own, dataset, panel, chosen, known))
-
-
-def audit(
-    choice: Choice, perform: Perform, changes: Mapping[str, Any], *, kind: str, function: Callable[..., Cell]
-) -> pd.DataFrame:
-    """Mean of the audited number with a 95 % interval over images and trainings, for every dataset at hand."""
-    settings = changed(Settings(), changes)
-    if settings.trainings < 1:
-        raise UsageError(f"`trainings` must be at least 1, got {settings.trainings}")
-    done: dict[tuple[str, str], list[Task]] = {}
-    tasks: list[Task] = []
-    for name, net in cases(choice, kind):
-        panel = panel_of(name, net, kind, settings, choice)
-        trained = training_tasks(panel, settings.trainings, choice)
-        done[name, net] = audit_tasks(function, panel, trained, settings, choice)
-        tasks += [*trained, *done[name, net]]
-    store = perform(Plan(tasks=tuple(tasks)))
-    lines = [{"dataset": name, "model": net, **line_of(own, store, kind)} for (name, net), own in done.items()]
-    table = pd.DataFrame(lines)
-    return table if kind == "pattern" else table.drop(columns="plain")
-
-
-def audit_tasks(
-    function: Callable[..., Cell], panel: dict[str, Any], trained: list[Task], settings: Settings, choice: Choice
-) -> list[Task]:
-    """The audit of every training; of the first, again, without a number."""
-    given = {
-        "panel": panel,
-        "samples": settings.samples,
-        "permutations": settings.permutations,
-        "seed": seeds.derive(choice.seed, "audit"),
-        "device": choice.device,
-    }
-    title = f"audit {panel['source']['name']}, {panel['net']}, {panel['kind']}"
-    tasks = [make_task(function, given, trained, name=title, version=3)]
-    for number in range(1, len(trained)):
-        own = {**given, "training": number}
-        tasks.append(make_task(function, own, trained, name=f"{title}{_which(number)}", version=3))
-    return tasks
-
-
-def line_of(tasks: Sequence[Task], store: Store, kind: str) -> dict[str, float]:
-    """The numbers of one dataset from the audits of its trainings."""
-    audited = pd.concat(
-        [pd.DataFrame(store.read(task.key).rows).assign(training=k) for k, task in enumerate(tasks)],
-        ignore_index=True,
-    ).reindex(columns=["training", "sample", "value", "plain"])
-    accuracies = pd.Series([store.meta(task.key)["facts"]["accuracy"] for task in tasks])
-    gate = tasks[0].arguments["panel"]["gate"]
-    passed = accuracies >= gate
-    interval = interval_of(audited.dropna(subset="value"), kind)
-    return {
-        "accuracy": 100 * accuracies[passed | ~passed.any()].mean(),
-        "gate": 100 * gate,
-        "trainings": int(passed.sum()),
-        "below_gate": int((~passed).sum()),
-        "inputs": interval.n,
-        "mean": interval.mean,
-        "low": interval.low,
-        "high": interval.high,
-        "plain": audited["plain"].astype(float).mean(),
-    }
-
-
-def interval_of(rows: pd.DataFrame, kind: str) -> Interval:
-    """Mean and 95 % interval over images, and over trainings where there are several."""
-    by_image = rows.groupby("sample")["value"].mean()
-    by_training = rows.groupby("training")["value"].mean()
-    if len(by_training) < 2:
-        return mean_of(by_image, bounds=BOUNDS[kind])
-    return crossed(by_image, by_training, bounds=BOUNDS[kind])
-
-
-def below(line: Any) -> str:
-    """Why a network was not audited; empty if it was."""
-    if line.inputs:
-        return ""
-    why = f"below its gate of {line.gate:.0f} %" if line.accuracy < line.gate else "no image with a region got right"
-    return f"{who(line)}: {why}, so not audited."
-
-
-def who(line: Any) -> str:
-    return f"{line.dataset}, {line.model} ({line.accuracy:.0f} % accurate)"
-
-
-def drawn_words(line: Any) -> str:
-    """What the interval of a line is over."""
-    if line.trainings < 2:
-        words = f"{line.inputs} images of one training (the interval knows its images alone)"
-    else:
-        words = f"{line.inputs} images and {line.trainings} trainings"
-    if line.below_gate:
-        words += f"; {line.below_gate} below the gate of {line.gate:.0f} % left out"
-    return words
-
-
-def used(line: Any) -> str:
-    """What the interval says of a region that cannot matter."""
-    if line.low > 0.1:
-        return "It is not 0, so the published finding holds: pasted regions are used."
-    if line.low > 0:
-        return "It is not 0, so the finding holds weakly: pasted regions are used."
-    return "The interval reaches 0, so whether pasted regions are used is inconclusive."
-
-
-def outside(line: Any) -> str:
-    """What the interval says of the mass outside a pattern that is the label."""
-    if line.low > 0.98:
-        return "next to nothing of it lies outside."
-    if line.high < 1:
-        return "a part of it lies outside."
-    return "whether a part of it lies outside is inconclusive."
-
-
-def figure_3(choice: Choice, perform: Perform, changes: Mapping[str, Any]) -> tuple[pd.DataFrame, str]:
-    """Fig. 3: relative attribution of a region that was pasted in from another class; 0 if it did not matter."""
-    table = audit(choice, perform, changes, kind="region", function=relative_attribution)
-    table["published"] = published("figure-3")
-    lines = [
-        below(r)
-        or f"{who(r)}: the irrelevant region has {r.mean:.3f} [{r.low:.3f}, {r.high:.3f}] of the mean attribution of a "
-        f"region over {drawn_words(r)} (published {r.published}). {used(r)}"
-        for r in table.itertuples()
-    ]
-    return table.round(4), "\n".join(lines) + "\n"
-
-
-def appendix_n(choice: Choice, perform: Perform, changes: Mapping[str, Any]) -> tuple[pd.DataFrame, str]:
-    """Appendix N: share of Shapley mass inside a pattern whose presence is the label; 1 if nothing else mattered."""
-    table = audit(choice, perform, changes, kind="pattern", function=share_inside)
-    table["published"] = published("appendix-n")
-    lines = [
-        below(r)
-        or f"{who(r)}: {r.mean:.3f} [{r.low:.3f}, {r.high:.3f}] of the Shapley mass lies inside the pattern "
-        f"over {drawn_words(r)} (published {r.published}; {r.plain:.3f} if the noise of the estimates counts, too); "
-        f"{outside(r)}"
-        for r in table.itertuples()
-    ]
-    return table.round(4), "\n".join(lines) + "\n"
-
-
-def published(artefact: str) -> float:
-    return float(papers.table("bias_audits").set_index("artefact").loc[artefact, "value"])
-
-
-ARTEFACTS = (
-    Artefact("bias/figure-3", "do networks use a pasted region that cannot matter?", figure_3),
-    Artefact("bias/appendix-n", "do networks use only the pattern that is the label?", appendix_n),
-)
+        mass = mass_inside(*audit.estimate(part, labels, inside))
+        row = template.having(sample=int(part), value=mass.value.item())
+        yield row.having(plain=mass.plain.item(), error=mass.error.item())

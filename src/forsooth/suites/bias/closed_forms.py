@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from forsooth.suites.bias import tasks as anchored
+from forsooth.suites.bias.stage import REFERENCES
 
 MASKS = 1000  # of LIME with few players
 
@@ -125,7 +125,7 @@ def pattern(case: Case) -> Tensor:
 def pattern_error(case: Case) -> Tensor:
     """From the variance of a covariance of `known` samples, C₂₂ var(f) / known; what x₂ gets too much, x₁ lacks."""
     variance = ((case.v @ case.covariance) * case.v).sum(1)  # of f, (n,)
-    second = (case.covariance[1, 1] / variance / anchored.REFERENCES).sqrt()
+    second = (case.covariance[1, 1] / variance / REFERENCES).sqrt()
     return torch.stack([second * (case.v[:, 1] / case.v[:, 0]).abs(), second], 1)
 
 

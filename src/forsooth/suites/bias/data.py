@@ -1,12 +1,10 @@
 """What the bias suite plays on: generated data always, CIFAR-10, Pascal VOC and tables where `--data` has them."""
 
 import dataclasses
-import functools
-import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Literal
 
 from torch import nn
 
@@ -14,142 +12,178 @@ from forsooth.datasets import cifar, leaves, tables, tabular, voc
 from forsooth.datasets import settings as tetromino_settings
 from forsooth.datasets.suppressor import suppressor
 from forsooth.datasets.tetromino import tetromino
-from forsooth.models import MODELS, recipes
-from forsooth.names import find, unknown
+from forsooth.digests import digest
+from forsooth.models import build, recipes
+from forsooth.plain import remembered
 from forsooth.records import Dataset, UsageError
 
-WHOLE = 2**28  # bytes up to which the files are hashed whole
+RESNETS = ("resnet20", "resnet32", "resnet44", "resnet56")
+VISION = ("resnet50", "resnet101", "alexnet", "vgg16", "vgg19")
+OF_ANY_SIDE = ("leaves", "voc")
+LEAVES_CLASSES = 4
+LEAVES_IMAGES = 3_000
+VOC_CROPS = 4_000
 
 
 @dataclass(frozen=True)
-class Played:
+class DatasetEntry:
     """A dataset as this suite plays it.
 
     models  networks it is asked with
     recipe  how they are trained where no weights are at hand
     gate    accuracy below which a network is not explained: clearly above chance is enough for a game
+    kind    what a method is given to read
     """
 
     name: str
     models: tuple[str, ...]
     recipe: recipes.Recipe
     gate: float
+    kind: Literal["image", "table"] = "image"
 
 
-RESNETS = ("resnet20", "resnet32", "resnet44", "resnet56")
-TABLES = ("mlp5", "linear")
-VISION = ("resnet50", "resnet101", "alexnet", "vgg16", "vgg19")
-PLAYED = (
-    Played("interactions", ("mlp5",), recipes.TABLE, 0.75),
-    Played("suppressor", ("linear",), dataclasses.replace(recipes.TABLE, learning_rate=0.01), 0.75),
-    Played("tetromino", ("mlp",), recipes.QUICK_8, 0.8),
-    Played("leaves", ("lenet",), recipes.LENET, 0.7),
-    Played("cifar10", ("lenet", *RESNETS), recipes.LENET_PHOTOS, 0.45),
-    Played("voc", VISION, recipes.VISION, 0.2),  # trained from nothing on 1,500 photographs; chance is 0.05
+TABLE = DatasetEntry("interactions", ("mlp5",), recipes.TABLE, 0.75, kind="table")
+ENTRIES = (
+    TABLE,
+    dataclasses.replace(
+        TABLE,
+        name="suppressor",
+        models=("linear",),
+        recipe=dataclasses.replace(recipes.TABLE, learning_rate=0.01),
+    ),
+    DatasetEntry("tetromino", ("mlp",), recipes.QUICK_8, 0.8),
+    DatasetEntry("leaves", ("lenet",), recipes.LENET, 0.7),
+    DatasetEntry("cifar10", ("lenet", *RESNETS), recipes.LENET_PHOTOS, 0.45),
+    DatasetEntry("voc", VISION, recipes.VISION, 0.2),  # trained from nothing on 1,500 photographs; chance is 0.05
 )
-GENERATED = ("interactions", "tetromino", "leaves")
+ANY_TABLE_GATE = 0.55
 
 
-def played(name: str) -> Played:
+def entry_for(name: str) -> DatasetEntry:
     """The entry of a dataset; a table of the user's has the entry of all tables."""
-    known = {entry.name: entry for entry in PLAYED}
-    return known.get(name) or dataclasses.replace(known["interactions"], name=name, gate=0.55)
+    by_name = {entry.name: entry for entry in ENTRIES}
+    return by_name.get(name) or dataclasses.replace(TABLE, name=name, gate=ANY_TABLE_GATE)
 
 
-def found(path: str | None) -> dict[str, str]:
+def datasets_in(path: str | None) -> dict[str, str]:
     """name -> file or folder of every dataset in the folder that `--data` names."""
     if path is None:
         return {}
-    if not Path(path).exists():
-        raise UsageError(f"`data` must be a folder or file of data, but there is nothing at {path}")
     place = Path(path)
-    here: dict[str, str] = {}
+    if not place.exists():
+        raise UsageError(f"`data` must be a folder or file of data, but there is nothing at {path}")
+    here = tables_at(path)
+    if holds_voc(place):
+        here = {"voc": path, **here}
     if place.is_dir() and any(cifar.find(place, mark) for mark, _ in cifar.LAYOUTS.values()):
-        here["cifar10"] = path
-    if place.name == voc.ZIP or (place / voc.ZIP).is_file() or any(map(voc.is_tree, (place, *place.glob("*/")))):
-        here["voc"] = path
-    here |= {tables.stem(place / name): str(place / name) for name in tables.tables_in(place)} if place.is_dir() else {}
-    if tables.suffix(place) in tables.READERS:
-        here[tables.stem(place)] = path
+        here = {"cifar10": path, **here}
     if not here:
         raise UsageError(f"`data` must hold CIFAR-10, Pascal VOC or tables, but none of them is known in {path}")
     return here
 
 
-def spec(name: str, path: str | None, *, seed: int, side: int) -> dict[str, Any]:
-    """All that decides a dataset, as plain values a task can carry."""
-    found = cifar.weights_in(path) if name == "cifar10" and path else {}
-    weights = {net: str(file) for net, file in found.items()}
-    about = {"name": name, "path": path, "digest": digest(path) if path else None, "seed": seed, "weights": weights}
-    return {**about, "side": side if name in ("leaves", "voc") else None}
+def holds_voc(place: Path) -> bool:
+    if place.name == voc.ZIP or (place / voc.ZIP).is_file():
+        return True
+    return any(map(voc.is_tree, (place, *place.glob("*/"))))
 
 
-def digest(path: str) -> str:
-    """A hash of the files: of their bytes if they are few, else of names, sizes and times."""
+def tables_at(path: str) -> dict[str, str]:
+    """name -> file of every table in a folder, or of the one that is named."""
     place = Path(path)
-    files = sorted(file for file in place.rglob("*") if file.is_file()) if place.is_dir() else [place]
-    states = [file.stat() for file in files]
-    return _digest(tuple(files), tuple((state.st_size, state.st_mtime_ns) for state in states))
+    if place.is_dir():
+        return {tables.stem(place / name): str(place / name) for name in tables.tables_in(place)}
+    if tables.suffix(place) in tables.READERS:
+        return {tables.stem(place): path}
+    return {}
 
 
-@functools.lru_cache(maxsize=8)  # of files and their states, since a file may be replaced between two runs
-def _digest(files: tuple[Path, ...], states: tuple[tuple[int, int], ...]) -> str:
-    whole, total = sum(size for size, _ in states) <= WHOLE, hashlib.sha256()
-    for file, (size, time) in zip(files, states, strict=True):
-        content = hashlib.sha256(file.read_bytes()).hexdigest() if whole else f"{size} {time}"
-        total.update(f"{file.name}\x1f{content}\x1e".encode())
-    return total.hexdigest()[:32]
+@dataclass(frozen=True)
+class DataSpec:
+    """All that decides a dataset, and the weights that come with it.
+
+    path     file or folder of the user's; None: generated
+    digest   of these files
+    weights  network -> file
+    side     of images that can have any; None: of all others
+    """
+
+    name: str
+    path: str | None
+    digest: str | None
+    seed: int
+    weights: Mapping[str, str]
+    side: int | None
 
 
-def read(about: Mapping[str, Any]) -> Dataset:
-    """The dataset of a `spec`."""
-    name, path, seed = about["name"], about["path"], about["seed"]
-    if name == "interactions":
-        return tabular.interactions(seed=seed)
-    if name == "suppressor":
-        return suppressor(seed=seed)
-    if name == "tetromino":
-        variant = dataclasses.replace(tetromino_settings.RELEASED, positions="all")
-        asked = tetromino_settings.Setting("XOR", "WHITE", 8, None, None, variant)
-        return tetromino(asked, seed=seed)
-    if name == "leaves":
-        return standardised(leaves.leaves(classes=4, n=3000, side=about["side"], seed=seed))
-    if name == "cifar10":
-        return cifar.cifar10(path, seed=seed)
-    if name == "voc":
-        return voc.crops(path, side=about["side"], seed=seed, limit=4000)
-    return tables.table(path, seed=seed)
+def data_spec(name: str, path: str | None, *, seed: int, side: int) -> DataSpec:
+    """What decides the dataset called `name`, read from `path` or generated."""
+    spec = DataSpec(name, path, digest=None, seed=seed, weights={}, side=None)
+    if name in OF_ANY_SIDE:
+        spec = dataclasses.replace(spec, side=side)
+    if path and name == "cifar10":
+        weights = {net: str(file) for net, file in cifar.weights_in(path).items()}
+        spec = dataclasses.replace(spec, weights=weights)
+    if path:
+        spec = dataclasses.replace(spec, digest=digest(path))
+    return spec
 
 
-def standardised(dataset: Dataset) -> Dataset:
+@remembered(2)  # tasks come in the order of their datasets
+def dataset(spec: DataSpec) -> Dataset:
+    """The dataset, made or read again."""
+    if spec.name in READERS:
+        return READERS[spec.name](spec)
+    return tables.table(path_of(spec), seed=spec.seed)
+
+
+def tetrominoes(spec: DataSpec) -> Dataset:
+    everywhere = dataclasses.replace(tetromino_settings.RELEASED, positions="all")
+    setting = tetromino_settings.Setting("XOR", "WHITE", 8, None, None, everywhere)
+    return tetromino(setting, seed=spec.seed)
+
+
+def dead_leaves(spec: DataSpec) -> Dataset:
+    images = leaves.leaves(classes=LEAVES_CLASSES, n=LEAVES_IMAGES, side=side_of(spec), seed=spec.seed)
+    return standardised(images)
+
+
+def path_of(spec: DataSpec) -> str:
+    if spec.path is None:
+        raise UsageError(f"`data` must name a folder with {spec.name}, got None")
+    return spec.path
+
+
+def side_of(spec: DataSpec) -> int:
+    assert spec.side is not None
+    return spec.side
+
+
+READERS: Mapping[str, Callable[[DataSpec], Dataset]] = {
+    "interactions": lambda spec: tabular.interactions(seed=spec.seed),
+    "suppressor": lambda spec: suppressor(seed=spec.seed),
+    "tetromino": tetrominoes,
+    "leaves": dead_leaves,
+    "cifar10": lambda spec: cifar.cifar10(path_of(spec), seed=spec.seed),
+    "voc": lambda spec: voc.crops(path_of(spec), side=side_of(spec), seed=spec.seed, limit=VOC_CROPS),
+}
+
+
+def standardised(images: Dataset) -> Dataset:
     """Every channel with mean 0 and spread 1 over the training split, so that zero is the mean colour."""
-    axes = (0, *range(2, dataset.x.ndim))
-    known = dataset.x[dataset.splits["train"]]
-    mean, spread = known.mean(axes, keepdim=True), known.std(axes, keepdim=True)
-    return dataclasses.replace(dataset, x=(dataset.x - mean) / spread)
+    axes = (0, *range(2, images.x.ndim))
+    train = images.x[images.splits["train"]]
+    mean = train.mean(axes, keepdim=True)
+    spread = train.std(axes, keepdim=True)
+    return dataclasses.replace(images, x=(images.x - mean) / spread)
 
 
-def said(dataset: Dataset) -> list[str]:
+def notes(data: Dataset) -> list[str]:
     """Sentences on the data that a reader of the results must know."""
-    return [str(sentence) for sentence in dataset.facts.get("said", ())]
+    return [str(sentence) for sentence in data.facts.get("said", ())]
 
 
-def build(net: str, shape: tuple[int, ...], classes: int) -> nn.Module:
-    """The network called `net` for inputs of this shape, untrained."""
-    function = find(net, MODELS, argument="models").function
-    if net in ("llr", "mlp", "cnn"):
-        return function(size=shape[-1], variant="released")
-    if net in TABLES:
-        return function(features=shape[0], classes=classes)
-    if net == "lenet":
-        return function(size=shape[-1], channels_in=shape[0], classes=classes)
-    if net in RESNETS:
-        return function(size=shape[-1])
-    if net in VISION:
-        return function(size=shape[-1], classes=classes)
-    raise unknown(net, [name for entry in PLAYED for name in entry.models], argument="models")
-
-
-def is_table(name: str) -> bool:
-    """Whether the dataset has features instead of pixels."""
-    return set(played(name).models) <= set(TABLES)
+def untrained(net: str, data: Dataset) -> nn.Module:
+    """The network called `net` for inputs and classes of these data."""
+    shape = tuple(data.x.shape[1:])
+    return build(net, shape=shape, classes=int(data.y.max()) + 1)

@@ -1,6 +1,7 @@
 """Figures of scores against a share of players: one line per method."""
 
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -20,71 +21,92 @@ def bias_curves(results: Results, tables: Tables) -> tuple[Drawing, ...]:
     table = tables.get("relative_bias")
     if table is None:
         return ()
-    drawings = []
-    for key, panels in table.panels.groupby(list(FACTORS), sort=False):
-        words = _words(key)
-        drawings.append(
-            Drawing(
-                name="_".join(["bias", *map(str, key)]),
-                title=f"Bias of the top and of the bottom: {words}",
-                caption=f"{words}. Left: the p % of players that a method ranks highest; right: those it ranks lowest. "
-                "The height is how far their mean attribution is from what their Shapley values say, in units of what "
-                "a "
-                "constant map gives to each player; median over inputs. Lower is better. Dashed grey: maps that never "
-                "look "
-                "at the model. Black: Shapley values sampled a second time, the best that this anchor can certify.",
-                alt=f"Two line charts of bias against the share of players for {words}",
-                figure=_figure(results, table, panels),
-            )
-        )
-    return tuple(drawings)
+    panels = table.panels.groupby(list(FACTORS), sort=False)
+    ticks = [100 * float(fraction) for fraction in levels(results, "fraction")]
+    return tuple(drawing(key, table, own, ticks) for key, own in panels)
 
 
-def _words(key: tuple[str, ...]) -> str:
+def drawing(key: tuple[str, ...], table: Medians, panels: pd.DataFrame, ticks: list[float]) -> Drawing:
     dataset, model, player = key
-    return f"{dataset}, {model}" + (", units of a layer" if player == "units" else "")
+    words = f"{dataset}, {model}"
+    if player == "units":
+        words = f"{words}, units of a layer"
+    return Drawing(
+        name="_".join(["bias", *key]),
+        title=f"Bias of the top and of the bottom: {words}",
+        caption=f"{words}. Left: the p % of players that a method ranks highest; right: those it ranks lowest. The "
+        "height is how far their mean attribution is from what their Shapley values say, in units of what a constant "
+        "map gives to each player; median over inputs. Lower is better. Dashed grey: maps that never look at the "
+        "model. Black: Shapley values sampled a second time, the best that this anchor can certify.",
+        alt=f"Two line charts of bias against the share of players for {words}",
+        figure=_figure(table, panels, ticks),
+    )
 
 
-def _figure(results: Results, table: Medians, panels: pd.DataFrame) -> Figure:
+class Curve(NamedTuple):
+    """The line of one method: shares p (%) and heights (k,) at one end."""
+
+    method: str
+    p: pd.Series
+    heights: Floats
+
+
+def curves(table: Medians, panels: pd.DataFrame, end: str) -> Iterator[Curve]:
+    """The curves of one panel, of methods that have a score anywhere."""
+    own = panels[panels["end"].eq(end)]
+    own = own.assign(p=own["fraction"].astype(float)).sort_values("p")
+    for k, method in enumerate(table.methods):
+        heights = table.value[own.index, k]
+        if not pd.isna(heights).all():
+            yield Curve(method, 100 * own["p"], heights)
+
+
+def _figure(table: Medians, panels: pd.DataFrame, ticks: list[float]) -> Figure:
     figure = sheet(10.5, 3.9)
-    left, right = figure.subplots(1, 2, sharey=True)
-    null = dict(zip(table.methods, table.null, strict=True))
-    shade = colours([m for m in table.methods if m not in CEILING], null)
-    shown: dict[str, float] = {}
-    for axis, end in ((left, "top"), (right, "bottom")):
-        own = panels[panels["end"].eq(end)]
-        own = own.assign(p=own["fraction"].astype(float)).sort_values("p")
-        for k, method in enumerate(table.methods):
-            heights = table.value[own.index, k]
-            if pd.isna(heights).all():
-                continue
-            shown[method] = shown.get(method, 0.0) + float(pd.Series(heights).mean())
-            _line(axis, 100 * own["p"], heights, method=method, null=bool(null[method]), colour=shade.get(method, INK))
-        note(axis, f"{end} p %", (0, 1), (0, 6), bold=True)
-        axis.set_xlabel("p, % of players")
-        axis.set_xticks([100 * float(f) for f in levels(results, "fraction")])
-        axis.grid(axis="y")
-    left.set_ylabel("relative bias")
-    left.set_ylim(bottom=0)  # shared, and after all lines: earlier it would stop at the first
-    handles = [_handle(m, null=bool(null[m]), colour=shade.get(m, INK)) for m in sorted(shown, key=lambda m: shown[m])]
-    figure.legend(handles=handles, loc="center right", frameon=False, fontsize=7.5)
+    axes = dict(zip(("top", "bottom"), figure.subplots(1, 2, sharey=True), strict=True))
+    styles = _styles(table)
+    total: dict[str, float] = {}
+    for end, axis in axes.items():
+        for curve in curves(table, panels, end):
+            total[curve.method] = total.get(curve.method, 0.0) + float(pd.Series(curve.heights).mean())
+            axis.plot(curve.p, curve.heights, marker="o", markersize=2.5, **styles[curve.method])
+        _label(axis, end, ticks)
+    axes["top"].set_ylabel("relative bias")
+    axes["top"].set_ylim(bottom=0)  # shared, and after all lines: earlier it would stop at the first
+    _legend(figure, styles, sorted(total, key=total.__getitem__), table)
     figure.tight_layout(rect=(0, 0, 0.83, 1))
     return figure
 
 
-def _style(method: str, *, null: bool, colour: str) -> dict[str, Any]:
-    if method in CEILING:
-        return {"color": INK, "linewidth": 2.0, "linestyle": "-"}
-    return {"color": NULL if null else colour, "linewidth": 1.1 if null else 1.5, "linestyle": "--" if null else "-"}
+def _legend(figure: Figure, styles: dict[str, dict[str, Any]], methods: list[str], table: Medians) -> None:
+    """The methods from the lowest line to the highest; those that never look at the model have a ring."""
+    null = {method for method, ignores in zip(table.methods, table.null, strict=True) if ignores}
+    handles = []
+    for method in methods:
+        label = f"{method} ○" if method in null else method
+        handles.append(Line2D([], [], label=label, markerfacecolor=MUTED, **styles[method]))
+    figure.legend(handles=handles, loc="center right", frameon=False, fontsize=7.5)
 
 
-def _line(axis: Axes, x: pd.Series, y: Floats, *, method: str, null: bool, colour: str) -> None:
-    axis.plot(x, y, marker="o", markersize=2.5, **_style(method, null=null, colour=colour))
+def _label(axis: Axes, end: str, ticks: list[float]) -> None:
+    note(axis, f"{end} p %", (0, 1), (0, 6), bold=True)
+    axis.set_xlabel("p, % of players")
+    axis.set_xticks(ticks)
+    axis.grid(axis="y")
 
 
-def _handle(method: str, *, null: bool, colour: str) -> Line2D:
-    label = f"{method} ○" if null else method
-    return Line2D([], [], label=label, markerfacecolor=MUTED, **_style(method, null=null, colour=colour))
+def _styles(table: Medians) -> dict[str, dict[str, Any]]:
+    """How the line of each method is drawn."""
+    null = dict(zip(table.methods, table.null, strict=True))
+    shade = colours([method for method in table.methods if method not in CEILING], null)
+    styles: dict[str, dict[str, Any]] = {}
+    for method in table.methods:
+        styles[method] = {"color": shade.get(method, INK), "linewidth": 1.5, "linestyle": "-"}
+        if null[method]:
+            styles[method] = {"color": NULL, "linewidth": 1.1, "linestyle": "--"}
+        if method in CEILING:
+            styles[method] = {"color": INK, "linewidth": 2.0, "linestyle": "-"}
+    return styles
 
 
 FIGURES = {

@@ -200,7 +200,7 @@ def _names(axis: Axes, table: Medians, order: Sequence[str]) -> None:
 def _middle(axis: Axes) -> float:
     """Height of the middle of the axes in the figure, from 0 to 1."""
     place = axis.get_position()
-    return (place.y0 + place.y1) / 2
+    return float(place.y0 + place.y1) / 2
 
 
 FIGURES = {

@@ -2,11 +2,12 @@
 
 import numpy as np
 import pandas as pd
-from scipy.stats import spearmanr
 
-from forsooth.suites.bias import plan as bias
+from forsooth.stats.correlations import spearman
+from forsooth.suites.bias.settings import SHAPLEY, Settings
 
 UNSAID = ("grad_cam", "lime_superpixels")  # what they did here cannot be known from the paper
+HOLDS = {0.7: "holds", 0.4: "holds in part", -1.0: "does not hold"}  # from this median of Spearman's ρ on
 
 
 def orders(table: pd.DataFrame) -> pd.DataFrame:
@@ -14,22 +15,24 @@ def orders(table: pd.DataFrame) -> pd.DataFrame:
     both = table.dropna(subset=["published"])
     lines = []
     for (end, fraction), group in both.groupby(["end", "fraction"], sort=False):
-        rho = spearmanr(group["ours"], group["published"]).statistic if len(group) > 2 else np.nan
+        rho = spearman(group["ours"], group["published"]).rho
         lines.append({"end": end, "fraction": fraction, "rho": rho})
     return pd.DataFrame(lines, columns=["end", "fraction", "rho"])
 
 
-def compared(table: pd.DataFrame, settings: bias.Settings) -> pd.DataFrame:
+def compared(table: pd.DataFrame, settings: Settings) -> pd.DataFrame:
     """The lines whose method is in the published table too.
 
     Where patches play instead of pixels, the bias of each method has another size (`bias/patches-against-pixels`), and
     that of Grad-CAM, which is judged on the units of its layer, has not: there it has no place in the order.
     """
     both = table.dropna(subset=["published"])
-    return both[both["method"].ne("grad_cam")] if settings.grid else both
+    if settings.grid:
+        return both[both["method"].ne("grad_cam")]
+    return both
 
 
-def verdict(table: pd.DataFrame, title: str, settings: bias.Settings, inputs: int, noise: float) -> str:
+def verdict(table: pd.DataFrame, title: str, settings: Settings, inputs: int, noise: float) -> str:
     """What came out, in words."""
     both = compared(table, settings)
     if both.empty:
@@ -39,37 +42,40 @@ def verdict(table: pd.DataFrame, title: str, settings: bias.Settings, inputs: in
         *on_unsaid(both, settings),
         *on_failures(both),
         *on_errata(both, settings),
-        *on_sizes(both, settings),
+        on_sizes(both, settings),
         on_setting(both, settings, inputs, noise),
         on_ends(table),
     ]
     return "\n".join(lines) + "\n"
 
 
-def on_order(both: pd.DataFrame, title: str, settings: bias.Settings) -> list[str]:
+def on_order(both: pd.DataFrame, title: str, settings: Settings) -> list[str]:
     """Whether the published order of methods comes out, over all rows and row by row."""
     rho = orders(both)
     order = rho["rho"].median()
-    limits = {0.7: "holds", 0.4: "holds in part", -1.0: "does not hold"}
-    holds = next((word for least, word in limits.items() if order >= least), "cannot be told")
-    first = (
+    holds = next((word for least, word in HOLDS.items() if order >= least), "is inconclusive")
+    by_row = ", ".join(f"{row(line)} {line.rho:.2f}" for line in rho.itertuples())
+    return [
         f"{title}, {settings.models[0]}: the published order of methods in a row {holds}. Spearman's ρ between the two "
-        f"orders has median {order:.2f} over the ten rows."
-    )
-    by_row = ", ".join(f"{r.end}-{r.fraction:.0%} {r.rho:.2f}" for r in rho.itertuples())
-    return [first + sizes(both, settings), f"ρ by row: {by_row}."]
+        f"orders has median {order:.2f} over the ten rows.{on_all_numbers(both, settings)}",
+        f"ρ by row: {by_row}.",
+    ]
 
 
-def on_unsaid(both: pd.DataFrame, settings: bias.Settings) -> list[str]:
+def row(line: object) -> str:
+    """A row of the published table, by its end and fraction."""
+    return f"{line.end}-{line.fraction:.0%}"  # type: ignore[attr-defined]
+
+
+def on_unsaid(both: pd.DataFrame, settings: Settings) -> list[str]:
     """The same without the methods of which the paper leaves too much open."""
     sure = both[~both["method"].isin(UNSAID)]
     if sure.empty or len(sure) == len(both):
         return []
     rho = orders(sure)["rho"].median()
-    names = " and ".join(UNSAID)
     return [
-        f"Without {names}, whose layer and whose superpixels the paper does not give: median ρ {rho:.2f}."
-        + sizes(sure, settings)
+        f"Without {' and '.join(UNSAID)}, whose layer and whose superpixels the paper does not give: median ρ "
+        f"{rho:.2f}.{on_all_numbers(sure, settings)}"
     ]
 
 
@@ -83,32 +89,38 @@ def on_failures(both: pd.DataFrame) -> list[str]:
     return [f"Maps without a score count as the worst value of their row: {who}. Left out: median ρ {rho:.2f}."]
 
 
-def on_errata(both: pd.DataFrame, settings: bias.Settings) -> list[str]:
+def on_errata(both: pd.DataFrame, settings: Settings) -> list[str]:
     """The order with printing errors corrected; nothing where there are none."""
     if "corrected" not in both:
         return []
     moved = both[both["corrected"].ne(both["published"])]
-    where = ", ".join(f"{r.method} {r.end}-{r.fraction:.0%} {r.published} → {r.corrected}" for r in moved.itertuples())
-    right = both.assign(published=both["corrected"])
-    rho = orders(right).set_index(["end", "fraction"])["rho"]
-    rows = ", ".join(f"{r.end}-{r.fraction:.0%} {rho[r.end, r.fraction]:.2f}" for r in moved.itertuples())
-    words = f"With printing errors corrected ({where}): median ρ {rho.median():.2f}, of these rows {rows}."
-    return [words + sizes(right, settings)]
+    corrected = both.assign(published=both["corrected"])
+    rho = orders(corrected).set_index(["end", "fraction"])["rho"]
+    errors = []
+    rows = []
+    for line in moved.itertuples():
+        errors.append(f"{line.method} {row(line)} {line.published} → {line.corrected}")
+        rows.append(f"{row(line)} {rho[line.end, line.fraction]:.2f}")
+    return [
+        f"With printing errors corrected ({', '.join(errors)}): median ρ {rho.median():.2f}, of these rows "
+        f"{', '.join(rows)}.{on_all_numbers(corrected, settings)}"
+    ]
 
 
-def on_sizes(both: pd.DataFrame, settings: bias.Settings) -> list[str]:
+def on_sizes(both: pd.DataFrame, settings: Settings) -> str:
     """How far each method is off, where our numbers and theirs have the same players; else why nothing is said."""
     if settings.grid:
-        return [
+        return (
             f"The published players are {settings.side**2:,} pixels, ours {settings.grid**2} patches: orders can be "
             "compared, the numbers cannot (`bias/patches-against-pixels`). Grad-CAM, which is judged on the units of "
             "its layer, is left out of the order."
-        ]
+        )
     off = (both["ours"] / both["published"]).groupby(both["method"]).median()
-    return ["Ours over published, median by method: " + ", ".join(f"{m} {v:.2f}" for m, v in off.items()) + "."]
+    by_method = ", ".join(f"{method} {times:.2f}" for method, times in off.items())
+    return f"Ours over published, median by method: {by_method}."
 
 
-def on_setting(both: pd.DataFrame, settings: bias.Settings, inputs: int, noise: float) -> str:
+def on_setting(both: pd.DataFrame, settings: Settings, inputs: int, noise: float) -> str:
     moves = (both["split"] / both["ours"] - 1).abs().median()
     return (
         f"{inputs} inputs, {settings.permutations} permutations, baseline {settings.baseline}, {settings.output}, "
@@ -118,18 +130,20 @@ def on_setting(both: pd.DataFrame, settings: bias.Settings, inputs: int, noise: 
 
 
 def on_ends(table: pd.DataFrame) -> str:
-    ends = table[table["method"].isin([bias.END, "constant", "random"])].groupby("method")["ours"].mean()
+    ends = table[table["method"].isin([SHAPLEY, "constant", "random"])].groupby("method")["ours"].mean()
     by_end = ", ".join(f"{name} {value:.4f}" for name, value in ends.items())
     return f"Ends of the scale, mean over the ten rows: {by_end or 'not asked'}."
 
 
-def sizes(both: pd.DataFrame, settings: bias.Settings) -> str:
+def on_all_numbers(both: pd.DataFrame, settings: Settings) -> str:
     """How near the numbers themselves are, over all rows and methods; empty where players differ from the paper's."""
     if settings.grid:
         return ""
     ratio = both["ours"] / both["published"]
-    over_all = spearmanr(both["ours"], both["published"]).statistic if len(both) > 2 else np.nan
+    rho = spearman(both["ours"], both["published"]).rho
+    near = ratio.between(0.5, 2).mean()
+    half = np.exp(np.log(ratio).abs().median()) - 1
     return (
-        f" Over all rows and methods ρ is {over_all:.2f}; {ratio.between(0.5, 2).mean():.0%} of the numbers lie within "
-        f"a factor of 2, half of them within {np.exp(np.log(ratio).abs().median()) - 1:.0%}."
+        f" Over all rows and methods ρ is {rho:.2f}; {near:.0%} of the numbers lie within a factor of 2, half of them "
+        f"within {half:.0%}."
     )

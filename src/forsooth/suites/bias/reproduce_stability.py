@@ -1,0 +1,275 @@
+"""Is the anchor sure enough? Figs. 5 and 6 and Proposition 1 made again. [anonymous2023evaluation]
+
+With `--data` these run on CIFAR-10 as in the paper, without on the generated leaves.
+"""
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pandas as pd
+import torch
+from torch import Tensor
+
+from forsooth.engine import make_task, task
+from forsooth.games.shapley import Estimate
+from forsooth.records import WHOLE, Cell, Choice, Judgement, Outcome, Plan, Reproduction, Row, Task
+from forsooth.scores import bias as scores
+from forsooth.scores import convergence
+from forsooth.stats.correlations import pearson, spearman
+from forsooth.suites.bias import anchor as anchors
+from forsooth.suites.bias.experiment import (
+    ON_LENET,
+    Experiment,
+    ExperimentSettings,
+    experiment_on,
+    part_rows,
+    photographs_or_leaves,
+    title_of,
+)
+from forsooth.suites.bias.plan import plan_of
+from forsooth.suites.bias.settings import PUBLISHED, Settings
+from forsooth.suites.bias.stage import Panel, row_of
+
+CHOOSING = ("gradient", "gradient_x_input", "integrated_gradients", "guided_backprop")  # the maps that choose groups S
+COMPARED = (*(name for name in PUBLISHED if name != "grad_cam"), "random", "constant")
+SURE = 20  # times the permutations, for the accurate bias
+ENUMERATED = 16  # players up to which the accurate bias is exact
+MUCH_STABLER = 2
+POSITIVE = 0.3
+TOP_TENTH = 0.1
+
+
+@dataclass(frozen=True)
+class Figure5Settings:
+    """What decides Fig. 5.
+
+    base          settings of the suite
+    sampled       numbers of permutations that are compared
+    grids         numbers of patches a side that are compared, with so many permutations
+    with_grids    permutations with which grids are compared
+    repeats       draws of each, from which instabilities are computed
+    """
+
+    base: Settings = field(default=dataclasses.replace(ON_LENET, samples=4, grid=8))
+    sampled: tuple[int, ...] = (10, 30, 100, 300, 1000)
+    grids: tuple[int, ...] = (2, 4, 8, 16, 32)
+    with_grids: int = 100
+    repeats: int = 6
+
+
+def plan_figure_5(settings: Figure5Settings, choice: Choice) -> Plan:
+    """Several draws of the anchor for every number of permutations and of patches."""
+    experiment = experiment_on(photographs_or_leaves(choice), settings.base, choice)
+    tasks = list(experiment.trained)
+    for count in settings.sampled:
+        tasks += drawing_tasks(experiment, "samples", settings.repeats, {"permutations": count})
+    for grid in settings.grids:
+        changes = {"permutations": settings.with_grids, "grid": grid}
+        tasks += drawing_tasks(experiment, "variables", settings.repeats, changes)
+    return plan_of(tasks)
+
+
+def drawing_tasks(experiment: Experiment, varied: str, repeats: int, changes: dict[str, Any]) -> list[Task]:
+    draws = [experiment.play(f"draw {k}", **changes, exact_up_to=0) for k in range(repeats)]
+    needs = [task for draw in draws for task in draw]
+    needs += [experiment.explain(method, **changes) for method in CHOOSING]
+    arguments = {
+        "panel": experiment.panel,
+        "draws": repeats,
+        "parts": len(draws[0]),
+        "varied": varied,
+        "permutations": changes["permutations"],
+    }
+    return [*needs, make_task(unstable, arguments, needs, name=f"compare {experiment.title}, {changes}")]
+
+
+@task("bias.unstable", version=3)
+def unstable(*cells: Cell, panel: Panel, draws: int, parts: int, varied: str, permutations: int) -> Cell:
+    """Instability of the values, and of the anchor averaged over the groups that the maps choose; means over inputs."""
+    estimates = [anchors.joined(cells[k * parts : (k + 1) * parts]).estimate for k in range(draws)]
+    values = torch.stack([scores.unit(estimate.values) for estimate in estimates])  # (draws, n, players)
+    maps = [cell.tensors["players"] for cell in cells[draws * parts :]]
+    row = row_of(panel, "stability").having(
+        metric="anchor_instability",
+        sample=WHOLE,
+        value=anchor_instability(values, maps),
+        values=convergence.instability(values).mean().item(),
+        players=values.shape[2],
+        varied=varied,
+        permutations=permutations,
+    )
+    return Cell(rows=(row,))
+
+
+def anchor_instability(values: Tensor, maps: Sequence[Tensor]) -> float:
+    """That of the mean value over the groups which maps (n, players) choose, by draws of values (draws, n, players)."""
+    found = []
+    for end, fraction in scores.PAIRS:
+        groups = [scores.chosen(players, fraction=fraction, end=end) for players in maps]
+        anchor = torch.stack([(values * s).sum(2) / s.sum(1) for s in groups]).nanmean(0)  # E over S: (draws, n)
+        found.append(convergence.instability(anchor))
+    return torch.stack(found).nanmean().item()
+
+
+def judge_figure_5(outcome: Outcome) -> Judgement:
+    """Fig. 5: instability of the anchor β beside that of the sampled values, by samples and by variables."""
+    rows = part_rows(outcome, "stability", counts=("permutations", "players")).rename(columns={"value": "anchor"})
+    table = rows[["varied", "permutations", "players", "values", "anchor"]].round(4)
+    table["times"] = (table["values"] / table["anchor"]).round(1)
+    return Judgement(table, f"Fig. 5 on {title_of(rows)}: {on_stability(table)}\n")
+
+
+def on_stability(table: pd.DataFrame) -> str:
+    """How much more stable the anchor is, and what more permutations do."""
+    few, many = table[table["varied"].eq("samples")].iloc[[0, -1]].to_dict("records")
+    holds = "holds" if table["times"].min() > MUCH_STABLER else "does not hold everywhere"
+    return (
+        f"the anchor is {table['times'].min():.1f} to {table['times'].max():.1f} times as "
+        f"stable as the sampled values. From {few['permutations']} to {many['permutations']} permutations the "
+        f"instability of the values falls from {few['values']:.3f} to {many['values']:.3f}, that of the anchor from "
+        f"{few['anchor']:.3f} to {many['anchor']:.3f}. The published claim, that the anchor is much the more stable "
+        f"one, {holds}."
+    )
+
+
+def plan_proposition_1(settings: ExperimentSettings, choice: Choice) -> Plan:
+    experiment = experiment_on(photographs_or_leaves(choice), settings.base, choice)
+    anchor = experiment.play("anchor")
+    needs = [*anchor, *(experiment.explain(method) for method in CHOOSING)]
+    arguments = {"panel": experiment.panel, "parts": len(anchor), "methods": CHOOSING}
+    measured = make_task(ratios, arguments, needs, name=f"measure the factor, {experiment.title}")
+    return plan_of([*experiment.trained, *needs, measured])
+
+
+@task("bias.ratios", version=2)
+def ratios(*cells: Cell, panel: Panel, parts: int, methods: tuple[str, ...]) -> Cell:
+    """Variance of one value over that of the mean over S, for the groups S that methods choose."""
+    anchor = anchors.joined(cells[:parts]).estimate
+    template = row_of(panel, "proposition_1").having(metric="variance_ratio", sample=WHOLE)
+    rows: list[Row] = []
+    for name, cell in zip(methods, cells[parts:], strict=True):
+        rows += factor_rows(template.having(method=name), cell.tensors["players"], anchor)
+    return Cell(rows=tuple(rows))
+
+
+def factor_rows(template: Row, maps: Tensor, anchor: Estimate) -> Iterator[Row]:
+    """A row for every group that the maps (n, players) choose; the median over inputs."""
+    for end, fraction in scores.PAIRS:
+        factor = convergence.variance_ratio(maps, anchor, fraction=fraction, end=end).nanmedian().item()
+        size = scores.group_size(maps.shape[1], fraction)
+        yield template.having(end=end, fraction=fraction, value=factor, size=size)
+
+
+def judge_proposition_1(outcome: Outcome) -> Judgement:
+    """Proposition 1: Var[A_i] / Var[mean of A over S], which the paper proves to be |S| for independent errors."""
+    rows = part_rows(outcome, "proposition_1", counts=("size",)).rename(columns={"value": "factor"})
+    table = rows[["method", "end", "fraction", "size", "factor"]]
+    by_size = table.groupby(["fraction", "size"], as_index=False)["factor"].median()
+    factors = ", ".join(f"{line.factor:.0f} for |S| = {line.size}" for line in by_size.itertuples(index=False))
+    times = by_size["factor"] / by_size["size"]
+    words = (
+        f"Proposition 1 on {title_of(rows)}: the variance of one value over that of the mean over S, median over maps, "
+        f"ends and inputs: {factors}. The paper says |S|. It holds within {abs(times.iloc[0] - 1):.0%} for the "
+        f"smallest groups; for the largest the factor is {times.iloc[-1]:.1f} times |S|, because the gains of a "
+        "permutation sum to a constant, so that the errors of many players cancel. The anchor is surer than claimed.\n"
+    )
+    return Judgement(table.round(3), words)
+
+
+def plan_figure_6(settings: ExperimentSettings, choice: Choice) -> Plan:
+    """The anchor, a far surer one, and maps of every network.
+
+    The default is small: LeNet, 64 patches and so six players in S. --set models=lenet,resnet20,resnet56 asks more
+    networks whose weights are in --data, --set grid=none asks pixels, both for an accelerator.
+    """
+    tasks: list[Task] = []
+    for net in settings.base.models:
+        base = dataclasses.replace(settings.base, models=(net,))
+        tasks += comparing_tasks(experiment_on(photographs_or_leaves(choice), base, choice))
+    return plan_of(tasks)
+
+
+def comparing_tasks(experiment: Experiment) -> list[Task]:
+    anchor = experiment.play("anchor", exact_up_to=0)
+    permutations = SURE * experiment.settings.permutations
+    sure = experiment.play("sure", exact_up_to=ENUMERATED, permutations=permutations)
+    needs = [*anchor, *sure, *(experiment.explain(method) for method in COMPARED)]
+    arguments = {"panel": experiment.panel, "parts": len(anchor), "methods": COMPARED}
+    compared = make_task(both_biases, arguments, needs, name=f"compare biases, {experiment.title}")
+    return [*experiment.trained, *needs, compared]
+
+
+@task("bias.both_biases", version=3)
+def both_biases(*cells: Cell, panel: Panel, parts: int, methods: tuple[str, ...]) -> Cell:
+    """M_bias and the accurate bias of every method and input; nan where a map or an anchor says nothing."""
+    anchor = anchors.joined(cells[:parts])
+    sure = anchors.joined(cells[parts : 2 * parts]).estimate
+    players = anchor.estimate.values.shape[1]
+    template = row_of(panel, "accurate_bias").having(metric="m_bias", players=players)
+    template = template.having(size=scores.group_size(players, TOP_TENTH))
+    rows: list[Row] = []
+    for name, cell in zip(methods, cells[2 * parts :], strict=True):
+        maps = cell.tensors["players"]
+        ours = scores.m_bias(maps, anchor.estimate, fraction=TOP_TENTH, end="top").value
+        accurate = scores.accurate_bias(maps, sure, fraction=TOP_TENTH, end="top")
+        rows += sample_rows(template.having(method=name), anchor.samples, ours, accurate)
+    return Cell(rows=tuple(rows))
+
+
+def sample_rows(template: Row, samples: Sequence[int], ours: Tensor, accurate: Tensor) -> Iterator[Row]:
+    """A row for each sample, of M_bias (n,) and the accurate bias (n,)."""
+    for sample, value, true in zip(samples, ours.tolist(), accurate.tolist(), strict=True):
+        yield template.having(sample=sample, value=value, accurate=true)
+
+
+def judge_figure_6(outcome: Outcome) -> Judgement:
+    """Fig. 6: M_bias of the top 10 % beside the accurate bias, from 20 times the permutations; or exact values."""
+    rows = part_rows(outcome, "accurate_bias", counts=("players", "size")).rename(columns={"value": "m_bias"})
+    table = rows[["dataset", "method", "sample", "players", "size", "m_bias", "accurate", "model"]]
+    words = "".join(f"{on_relation(own)}\n" for _, own in table.groupby("model", sort=False))
+    return Judgement(table.drop(columns="dataset").round(5), words)
+
+
+def on_relation(table: pd.DataFrame) -> str:
+    """How the two biases go together, over maps and over the means of methods."""
+    scored = table.dropna()
+    relation = pearson(scored["m_bias"], scored["accurate"])
+    order = spearman(scored["m_bias"], scored["accurate"]).rho
+    means = scored.groupby("method")[["m_bias", "accurate"]].mean()
+    of_means = spearman(means["m_bias"], means["accurate"]).rho
+    missing = f" {len(table) - len(scored)} maps without a score are left out." if len(scored) < len(table) else ""
+    return (
+        f"Fig. 6 on {title_of(table)}: over {len(scored)} maps, with {scored['size'].iloc[0]} of "
+        f"{scored['players'].iloc[0]} players in S, M_bias and the accurate bias have Pearson's r {relation:.2f} and "
+        f"Spearman's ρ {order:.2f}; over the {len(means)} methods' means ρ {of_means:.2f}. The published positive "
+        f"relation {'holds' if relation > POSITIVE else 'is weak here'}.{missing}"
+    )
+
+
+def reproductions() -> Iterator[Reproduction]:
+    yield Reproduction(
+        "bias/figure-5",
+        "instability of the anchor and of the sampled values",
+        Figure5Settings(),
+        plan_figure_5,
+        judge_figure_5,
+    )
+    yield Reproduction(
+        "bias/proposition-1",
+        "how much surer the anchor is than one value",
+        ExperimentSettings(dataclasses.replace(ON_LENET, samples=8, grid=8, exact_up_to=0)),
+        plan_proposition_1,
+        judge_proposition_1,
+    )
+    yield Reproduction(
+        "bias/figure-6",
+        "M_bias beside the accurate bias",
+        ExperimentSettings(dataclasses.replace(ON_LENET, samples=8, grid=8, permutations=100)),
+        plan_figure_6,
+        judge_figure_6,
+    )
+
+
+REPRODUCTIONS = tuple(reproductions())

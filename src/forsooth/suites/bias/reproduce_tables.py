@@ -1,0 +1,126 @@
+"""Tables 3 to 12 made again: M_bias of every method on photographs. [anonymous2023evaluation]"""
+
+import dataclasses
+from functools import partial
+
+import pandas as pd
+
+from forsooth import papers
+from forsooth.counted import counted
+from forsooth.records import Choice, Judgement, Outcome, Plan, Reproduction, UsageError
+from forsooth.scores.bias import M_BIAS, M_BIAS_SPLIT
+from forsooth.stats.intervals import AT_LEAST_0, samples_and_trainings
+from forsooth.suites.bias import data, plan
+from forsooth.suites.bias.reproduce_words import verdict
+from forsooth.suites.bias.settings import PUBLISHED, SHAPLEY, Settings
+
+CIFAR = {3: "lenet", 4: "resnet20", 5: "resnet32", 6: "resnet44", 7: "resnet56"}
+VOC = {8: "resnet50", 9: "resnet101", 10: "alexnet", 11: "vgg16", 12: "vgg19"}
+JUDGED = (*PUBLISHED, "lrp", "deep_lift", "random", "constant")
+KEY = ["end", "fraction", "method"]
+LIKE = ["player", "end", "fraction"]  # whose values can be compared: |S| and the number of players decide their size
+FIVE_DIGITS = ("ours", "low", "high", "sampling_error", "scored", "split", "published", "corrected")
+ON_PATCHES = Settings(datasets=(), methods=JUDGED, grid=16, permutations=100, samples=16, side=224)
+ON_PIXELS = Settings(datasets=(), methods=JUDGED, samples=16)
+
+
+def settings_of(number: int) -> Settings:
+    """The settings of Table `number`: pixels as players at 32×32, patches at 224×224, where pixels are too many."""
+    if number in VOC:
+        return dataclasses.replace(ON_PATCHES, models=(VOC[number],))
+    settings = dataclasses.replace(ON_PIXELS, models=(CIFAR[number],))
+    if number == 3:  # the Shapley values again are as expensive as the anchor: on the cheapest network only
+        return dataclasses.replace(settings, samples=50, methods=(*JUDGED, SHAPLEY))
+    if number == 4:
+        return dataclasses.replace(settings, samples=50)
+    return settings
+
+
+def plan_table(settings: Settings, choice: Choice, *, number: int) -> Plan:
+    """The run behind Table `number`."""
+    dataset = "voc"
+    wanted = "Pascal VOC 2012"
+    if number in CIFAR:
+        dataset = "cifar10"
+        wanted = "CIFAR-10"
+    if dataset not in data.datasets_in(choice.data):
+        raise UsageError(f"`data` must name a folder with {wanted} to make Table {number} again, got {choice.data}")
+    return plan.plan(settings, dataclasses.replace(choice, only={**choice.only, "dataset": (dataset,)}))
+
+
+def judge_table(outcome: Outcome, *, number: int) -> Judgement:
+    """M_bias of every method at the top and bottom p %, ours beside the published number."""
+    rows = score_rows(outcome.rows)
+    on_input = rows["player"].eq("input")
+    # a patch and a unit are players of other games; of those on units only Grad-CAM is in the table
+    ours = means(rows[on_input | rows["method"].eq("grad_cam")])
+    table = ours.merge(published(number), on=KEY, how="left")
+    noise = float(rows.loc[on_input, "noise"].median())
+    words = verdict(table, f"Table {number}", outcome.settings, rows["sample"].nunique(), noise)
+    return Judgement(rounded(table), words)
+
+
+def published(number: int) -> pd.DataFrame:
+    """The printed numbers of Table `number`; where it has printing errors, `corrected` beside."""
+    name = f"bias_table_{number}"
+    table = papers.table(name).rename(columns={"value": "published"})[[*KEY, "published"]]
+    if papers.errata(name).empty:
+        return table
+    return table.assign(corrected=papers.corrected(name)["value"])
+
+
+def score_rows(rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows of scores of those who could be asked; a UsageError where no network was explained."""
+    rows = rows[rows["task"].eq("bias.judge")]
+    gated = rows[rows["status"].eq("below gate")]
+    if len(gated) == len(rows):
+        raise UsageError(f"no network passed its gate, so there is nothing to judge: {gated['message'].iloc[0]}")
+    return rows
+
+
+def means(rows: pd.DataFrame) -> pd.DataFrame:
+    """Mean of M_bias over samples and trainings with a 95 % interval, its sampling error, the mean with the split norm.
+
+    A map that says nothing counts as the worst value (`counted`): `failed` is the share of such maps, and `scored` the
+    mean without them, which a paper that leaves them out would print.
+    """
+    plain = counted(rows[rows["metric"].eq("m_bias")], M_BIAS, within=LIKE)
+    split = counted(rows[rows["metric"].eq("m_bias_split")], M_BIAS_SPLIT, within=LIKE)
+    lines = []
+    for key, own in plain.groupby(KEY, sort=False):
+        interval = samples_and_trainings(own, bounds=AT_LEAST_0)
+        lines.append(
+            {
+                **dict(zip(KEY, key, strict=True)),
+                "ours": interval.mean,
+                "low": interval.low,
+                "high": interval.high,
+                "sampling_error": own["error"].mean(),  # all inputs walk the same orders: errors do not average out
+                "scored": own.loc[~own["failed"], "value"].mean(),
+                "failed": own["failed"].mean(),
+                "inputs": len(own),
+            }
+        )
+    by_key = split.groupby(KEY, sort=False)["value"].mean()
+    table = pd.DataFrame(lines).join(by_key.rename("split"), on=KEY)
+    return table[[*(name for name in table if name != "inputs"), "inputs"]]
+
+
+def rounded(table: pd.DataFrame) -> pd.DataFrame:
+    return table.round({**dict.fromkeys(FIVE_DIGITS, 5), "failed": 3})
+
+
+def reproduction(number: int, title: str) -> Reproduction:
+    return Reproduction(
+        f"bias/table-{number}",
+        title,
+        settings_of(number),
+        partial(plan_table, number=number),
+        partial(judge_table, number=number),
+    )
+
+
+REPRODUCTIONS = (
+    *(reproduction(number, f"M_bias of {net}, CIFAR-10, needs --data") for number, net in CIFAR.items()),
+    *(reproduction(number, f"M_bias of {net}, Pascal VOC, needs --data") for number, net in VOC.items()),
+)
