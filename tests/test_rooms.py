@@ -36,7 +36,7 @@ MAY_IMPORT = {
     "suites": FLOOR | ROOMS | {"engine", "store", "plain", "plugins", "settings", "counted", "stats", "report"},
     "user": FLOOR
     | {
-        *("games", "models", "attributions", "scores", "counted", "stats", "suites", "report"),
+        *("games", "datasets", "models", "attributions", "scores", "counted", "stats", "suites", "report"),
         *("engine", "store", "plain", "plugins", "adapters", "arguments", "progress", "runs"),
     },
     "arguments": FLOOR | {"plugins", "store", "attributions"},

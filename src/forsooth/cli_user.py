@@ -116,9 +116,7 @@ def independence(
     methods: Methods = "",
     patch: Annotated[str, typer.Option(help="grid:N, size:S (pixels a side) or a file with a mask")] = "grid:4",
     bounds: Annotated[str, typer.Option(help="least and largest input value, e.g. 0,1; default: of the inputs")] = "",
-    layer: Annotated[
-        str | None, typer.Option(help="what Grad-CAM reads; default: the last that gives a map")
-    ] = None,
+    layer: Annotated[str | None, typer.Option(help="what Grad-CAM reads; default: the last that gives a map")] = None,
     threshold: Annotated[float, typer.Option(help="change of saliency that draws attention")] = 0.1,
     device: Device = "auto",
     workers: Workers = 0,

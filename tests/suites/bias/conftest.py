@@ -7,17 +7,23 @@ from pathlib import Path
 import pytest
 
 from forsooth.engine import one_thread
-from forsooth.suites.bias import data
+from forsooth.suites.bias import audit, data
 
 
 @pytest.fixture(autouse=True)
 def few_images(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A tenth of the generated images, on one thread; other tests get all of them."""
-    data.dataset.forget()  # type: ignore[attr-defined]
+    forget()
     monkeypatch.setattr(data, "LEAVES_IMAGES", 300)
     with one_thread():
         yield
+    forget()
+
+
+def forget() -> None:
+    """Data that were kept for the next task."""
     data.dataset.forget()  # type: ignore[attr-defined]
+    audit.audited_data.forget()  # type: ignore[attr-defined]
 
 
 @pytest.fixture

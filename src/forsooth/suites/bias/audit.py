@@ -203,6 +203,11 @@ class Audit:
         ]
         return wanted[torch.stack(hits).all(0)]
 
+    def parts(self, size: int) -> Iterator[Tensor]:
+        """The chosen images, so many at once; none where there are none."""
+        for start in range(0, len(self.chosen), size):
+            yield self.chosen[start : start + size]
+
     def inputs(self, rows: Tensor) -> tuple[Tensor, Tensor]:
         return self.dataset.x[rows].to(self.request.device), self.dataset.y[rows].to(self.request.device)
 
@@ -261,7 +266,7 @@ def audit_region(*trained: Cell, spec: AuditSpec, request: Request) -> Cell:
 def region_rows(audit: Audit) -> Iterator[Row]:
     template = audit.template.having(metric="relative_attribution")
     patches = players.patches(tuple(audit.dataset.x.shape[1:]), REGIONS)
-    for part in torch.split(audit.chosen, PLAYED_AT_ONCE):
+    for part in audit.parts(PLAYED_AT_ONCE):
         x, y = audit.inputs(part)
         estimate = exact(game(audit.module, x, y, players=patches, baseline=audit.absent))
         ratio = relative_attribution(estimate.values.cpu(), audit.region[part])
@@ -286,7 +291,7 @@ def pattern_rows(audit: Audit) -> Iterator[Row]:
     """
     template = audit.template.having(metric="mass_inside")
     patches = players.patches(tuple(audit.dataset.x.shape[1:]), PATCHES)
-    for part in torch.split(audit.chosen, 1):
+    for part in audit.parts(1):
         inside = audit.truth[int(part)]
         _, labels = torch.unique(patches * 2 + inside, return_inverse=True)
         mass = mass_inside(*audit.estimate(part, labels, inside))

@@ -1,6 +1,7 @@
 """Fig. 3 and appendix N made again: what networks use that they should not need. [anonymous2023evaluation]"""
 
 import dataclasses
+from collections.abc import Callable
 from functools import partial
 
 import pandas as pd
@@ -10,6 +11,8 @@ from forsooth.records import Judgement, Outcome, Reproduction
 from forsooth.stats.intervals import AT_LEAST_0, SHARE, samples_and_trainings
 from forsooth.suites.bias import audit
 from forsooth.suites.bias.audit import AuditSettings
+
+Judge = Callable[[Outcome], Judgement]
 
 SURELY_USED = 0.1  # of the mean attribution of a region
 NEXT_TO_ALL = 0.98  # of the Shapley mass

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from forsooth import names
-from forsooth.datasets.manipulations import NAMES as NAMES
+from forsooth.datasets.manipulations import NAMES
 from forsooth.records import UsageError
 
 PUBLISHED = ("saliency", "smooth_grad", "grad_cam", "lime_superpixels", "gradient_shap_200")

@@ -9,8 +9,8 @@ from typing import Any
 from forsooth import names, plugins
 from forsooth.adapters.trainings import model_name
 from forsooth.attributions import METHODS
+from forsooth.datasets.manipulations import NAMES
 from forsooth.records import Method, UsageError
-from forsooth.suites.planted.settings import NAMES
 
 PLANNED = (
     *("saliency", "gradient_x_input", "integrated_gradients", "smooth_grad_50"),

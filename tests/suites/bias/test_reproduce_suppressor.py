@@ -1,11 +1,16 @@
 """A linear model with a suppressor: methods of the catalogue, asked by a suite, give what they must in closed form."""
 
+import dataclasses
+
+import pandas as pd
 import pytest
 import torch
 
 import forsooth
-from forsooth.suites.bias import closed_forms, suppressed
+from forsooth.records import Choice, Row
+from forsooth.suites.bias import closed_forms, reproduce_suppressor
 from forsooth.suites.bias.closed_forms import FORMS, Case
+from forsooth.suites.bias.reproduce_suppressor import form_row, plan_suppressor
 
 # c = 0.8, s₁ = 1, s₂ = 0.5: w = (1, -0.8 / 0.5) / (1 - 0.64), worked out by hand
 W = (1 / 0.36, -1.6 / 0.36)
@@ -77,9 +82,44 @@ def test_the_ridge_shrinks_as_a_regression_over_all_masks_does():
 def test_what_is_off_by_more_than_chance_does_not_agree(method):
     case = a_case()
     form = FORMS[method]
-    off = 2 * suppressed.TOLERANCE + 5 * form.error(case)
-    assert suppressed.row_of(method, form.value(case), case)["agrees"]
-    assert not suppressed.row_of(method, form.value(case) + off, case)["agrees"]
+    off = 2 * reproduce_suppressor.TOLERANCE + 5 * form.error(case)
+    template = Row("bias", "closed_forms", method=method)
+    assert form_row(template, form.value(case), case).columns["excess"] <= 1
+    assert form_row(template, form.value(case) + off, case).columns["excess"] > 1
+
+
+def test_a_value_that_is_not_finite_does_not_agree():
+    case = a_case()
+    values = FORMS["gradient"].value(case).clone()
+    values[1, 0] = torch.nan
+    row = form_row(Row("bias", "closed_forms", method="gradient"), values, case)
+    assert not row.columns["excess"] <= 1
+
+
+def test_trainings_are_replaced_and_nothing_else():
+    planned = plan_suppressor(reproduce_suppressor.SETTINGS, Choice())
+    ids = [task.id for task in planned.tasks]
+    assert "bias.train" not in ids and ids.count("bias.known_network") == 1
+    assert ids.count("bias.closed_form") == ids.count("bias.judge") == len(FORMS)
+    by_key = {task.key: task for task in planned.tasks}
+    for task in planned.tasks:
+        if task.id == "bias.closed_form":
+            assert {by_key[key].id for key in task.needs} <= {"bias.explain", "bias.play"}
+    anchor = next(task for task in planned.tasks if task.id == "bias.play")
+    assert by_key[anchor.needs[0]].id == "bias.known_network"
+
+
+def test_a_method_without_a_form_is_scored_and_not_compared():
+    settings = dataclasses.replace(reproduce_suppressor.SETTINGS, methods=("gradient", "random"))
+    planned = plan_suppressor(settings, Choice())
+    compared = [task.arguments["method"] for task in planned.tasks if task.id == "bias.closed_form"]
+    assert compared == ["gradient"]
+
+
+def test_words_name_those_who_do_not_agree():
+    table = pd.DataFrame({"method": ["a", "b"], "largest_suppressor": [0.0, 1.0], "agrees": [True, False]})
+    words = reproduce_suppressor.words_of(table)
+    assert words.startswith("1 of 2 methods") and "; not so b." in words and "only a give it nothing" in words
 
 
 def test_a_network_that_is_trained_uses_the_suppressor_as_much_as_the_best_one(tmp_path, single):
