@@ -1,0 +1,81 @@
+"""One way to ask a method, for suites and for the user's own model."""
+
+import pytest
+import torch
+
+from forsooth.records import Method
+from forsooth.suites import explain
+
+X = torch.arange(12.0).reshape(4, 3)
+
+
+def record(function, **fields):
+    plain = {"needs": (), "random": False, "signed": True, "cite": "me", "version": 1}
+    return Method(name=function.__name__, function=function, **{**plain, **fields})
+
+
+def question(**changes):
+    known = {"model": lambda x: x, "x": X, "target": torch.tensor([0, 1, 2, 0]), "background": X, "fit": X}
+    return explain.Question(**{**known, "truth": None, "layer": None, "seed": 0, **changes})
+
+
+@pytest.fixture
+def one_at_a_time(monkeypatch):
+    monkeypatch.setattr(explain, "VALUES_AT_ONCE", 3)
+
+
+def test_each_input_has_its_own_baseline_in_every_slice(one_at_a_time):
+    seen = []
+
+    def less(model, x, target, *, baseline):
+        seen.append(len(x))
+        return x - baseline
+
+    each = explain.maps_of(record(less), question(game={"baseline": X - 1, "players": "not taken"}))
+    assert torch.equal(each, torch.ones(4, 3)) and seen == [1, 1, 1, 1]
+    shared = explain.maps_of(record(less), question(game={"baseline": X[0]}))
+    assert torch.equal(shared, X - X[0])
+
+
+def test_whoever_must_see_all_inputs_sees_them_at_once(one_at_a_time):
+    def sums(model, x, target):
+        return x.cumsum(0)
+
+    assert torch.equal(explain.maps_of(record(sums), question()), X)
+    for method, whole in (
+        (record(sums), True),
+        (record(sums, null=True), False),
+        (record(sums, needs=("fit",)), False),
+    ):
+        if "fit" in method.needs:
+            method = record(lambda model, x, target, *, fit: x.cumsum(0), needs=("fit",))
+        assert torch.equal(explain.maps_of(method, question(whole=whole)), X.cumsum(0))
+
+
+def test_a_method_may_write_into_what_it_is_handed():
+    def writes(model, x, target):
+        target.zero_()
+        return x.zero_()
+
+    asked = question()
+    explain.maps_of(record(writes), asked)
+    assert torch.equal(asked.x, torch.arange(12.0).reshape(4, 3)) and asked.target.tolist() == [0, 1, 2, 0]
+
+
+def test_draws_go_by_the_input_and_by_the_stream(one_at_a_time):
+    def draws(model, x, target, *, generators):
+        return torch.stack([torch.rand(3, generator=own) for own in generators])
+
+    method = record(draws, needs=("generators",))
+    all_four = explain.maps_of(method, question())
+    last = explain.maps_of(method, question(x=X[3:], target=torch.tensor([0]), samples=torch.tensor([3])))
+    assert torch.equal(all_four[3:], last)
+    assert not torch.equal(all_four, explain.maps_of(method, question(), stream="another"))
+
+
+def test_refusals_say_what_came():
+    with pytest.raises(explain.WrongShape, match=r"the map must have the shape of x \(4, 3\), got \(4,\)") as shape:
+        explain.maps_of(record(lambda model, x, target: x[:, 0]), question())
+    assert explain.refusal(shape.value) == {"failed": True, "status": "wrong shape", "message": str(shape.value)}
+    facts = explain.attribute(record(lambda model, x, target: 1 / 0), question()).facts
+    assert facts["status"] == "error" and facts["message"].startswith("ZeroDivisionError")
