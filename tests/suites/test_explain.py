@@ -41,15 +41,11 @@ def test_whoever_must_see_all_inputs_sees_them_at_once(one_at_a_time):
     def sums(model, x, target):
         return x.cumsum(0)
 
-    assert torch.equal(explain.maps_of(record(sums), question()), X)
-    for method, whole in (
-        (record(sums), True),
-        (record(sums, null=True), False),
-        (record(sums, needs=("fit",)), False),
-    ):
-        if "fit" in method.needs:
-            method = record(lambda model, x, target, *, fit: x.cumsum(0), needs=("fit",))
-        assert torch.equal(explain.maps_of(method, question(whole=whole)), X.cumsum(0))
+    fitted = record(lambda model, x, target, *, fit: x.cumsum(0), needs=("fit",))
+    assert torch.equal(explain.maps_of(record(sums), question()), X)  # each for itself
+    assert torch.equal(explain.maps_of(record(sums), question(whole=True)), X.cumsum(0))
+    for method in (record(sums, null=True), fitted):
+        assert torch.equal(explain.maps_of(method, question()), X.cumsum(0))
 
 
 def test_a_method_may_write_into_what_it_is_handed():
