@@ -1,12 +1,14 @@
 """The figures of `studies/bias.md`: python studies/bias.py PART FOLDER --data DIR [--device cuda] writes them there.
 
 Parts: `tables` (3 to 7: about eleven minutes on one H200), `variants` (Table 3 under other readings of the paper),
-`deep-shap` (likewise, of DeepSHAP alone),
+`deep-shap` (likewise, of DeepSHAP alone), `layers` (Grad-CAM on other layers),
+`orders` (how far the order of methods in Tables 5 and 8 to 12 hangs on the images, from runs under FOLDER),
 `voc` (Table 10 and others, with training), `audits` (Fig. 3, appendix N), `small` (all that two cores do in minutes).
 DIR holds CIFAR-10 with the ResNet weights, Pascal VOC and tables. Stopped, a part goes on where it was.
 """
 
 import argparse
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,10 @@ import pandas as pd
 
 import forsooth
 from forsooth import papers
+from forsooth.counted import counted
 from forsooth.progress import Lines
+from forsooth.scores.bias import M_BIAS
+from forsooth.suites.bias.reproduce_tables import CIFAR, KEY, LIKE, VOC, published
 from forsooth.suites.bias.reproduce_words import orders
 from forsooth.suites.bias.settings import PUBLISHED
 
@@ -68,6 +73,8 @@ def variants(arguments: argparse.Namespace) -> pd.DataFrame:
         size = np.log(both["ours"] / both["published"]).abs()
         by = size.groupby(both["method"]).median().round(2).to_dict()
         near = {"median rho": orders(table)["rho"].median(), "median |log ratio|": size.median()}
+        answering = table[table["failed"] < 1]  # LRP has no rule for the softmax of probabilities, and refuses
+        near["median rho of those that answer"] = orders(answering)["rho"].median()
         lines.append({"reading": name, **near, **by})
     return pd.DataFrame(lines).round(3)
 
@@ -94,9 +101,44 @@ def layers(arguments: argparse.Namespace) -> pd.DataFrame:
     return pd.concat(parts)
 
 
+def resampled_orders(folder: Path) -> Iterator[dict[str, Any]]:
+    """The median ρ of a table's rows with its 95 % interval over images drawn again, from the stores under `folder`."""
+    files = sorted(folder.rglob("store/**/rows.parquet"))
+    tables = [pd.read_parquet(file) for file in files]
+    rows = pd.concat([table for table in tables if "m_bias" in set(table.get("metric", []))])
+    for number, net in {5: CIFAR[5], **VOC}.items():
+        by_image = per_image(rows[rows["model"].eq(net)], number)
+        if by_image.empty:
+            continue
+        generator = np.random.default_rng(0)
+        draws = [generator.integers(by_image.shape[1], size=by_image.shape[1]) for _ in range(1000)]
+        found = [median_rho(by_image.iloc[:, drawn], number) for drawn in draws]
+        low, high = np.quantile(found, [0.025, 0.975])
+        line = {"table": number, "network": net, "images": by_image.shape[1]}
+        yield {**line, "median": median_rho(by_image, number), "low": low, "high": high}
+
+
+def per_image(rows: pd.DataFrame, number: int) -> pd.DataFrame:
+    """M_bias as Table `number` counts it, a line for each cell and a column for each image."""
+    rows = rows[rows["metric"].eq("m_bias")]
+    compared = rows["player"].eq("input")
+    if number in CIFAR:  # of patches Grad-CAM is no part of the order
+        compared |= rows["method"].eq("grad_cam")
+    counted_rows = counted(rows[compared], M_BIAS, within=LIKE)
+    return counted_rows.pivot_table(index=KEY, columns="sample", values="value")
+
+
+def median_rho(by_image: pd.DataFrame, number: int) -> float:
+    """The median over rows of ρ between the order of the means over images and the published one."""
+    ours = by_image.mean(axis=1).rename("ours").reset_index()
+    return float(orders(ours.merge(published(number), on=KEY))["rho"].median())
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("part", choices=("tables", "variants", "deep-shap", "voc", "audits", "small"))
+    parser.add_argument(
+        "part", choices=("tables", "variants", "deep-shap", "layers", "orders", "voc", "audits", "small")
+    )
     parser.add_argument("folder", type=Path)
     parser.add_argument("--data", default=None)
     parser.add_argument("--device", default="auto")
@@ -113,6 +155,9 @@ def main() -> None:
             keep(f"table-{number}", made(f"bias/table-{number}", arguments), arguments)
     elif arguments.part == "variants":
         keep("variants", variants(arguments), arguments)
+    elif arguments.part == "orders":
+        keep("orders", pd.DataFrame(resampled_orders(arguments.folder)).round(3), arguments)
+    elif arguments.part == "layers":
         keep("layers", layers(arguments), arguments)
     elif arguments.part == "deep-shap":
         keep("deep-shap", deep_shap(arguments), arguments)

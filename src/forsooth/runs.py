@@ -2,13 +2,14 @@
 
 import dataclasses
 import datetime
+import importlib
 import importlib.metadata
 import json
 import math
 import os
 import platform
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -147,7 +148,10 @@ def keep_judgement(folder: Path, record: Reproduction, judgement: Judgement) -> 
 
 def write_page(folders: str | Path | Sequence[str | Path], out: str | Path | None = None) -> Path:
     """The page of one run, or of several; says where it is."""
-    figures = {name: draw for suite in SUITES for name, draw in suite.figures().items()}
+    figures: dict[str, Callable[..., Any]] = {}
+    for suite in SUITES:
+        if suite.figures:
+            figures |= importlib.import_module(suite.figures).FIGURES
     return report.write_page(folders, out, figures=figures)
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from estimates import drawn, exactly, pair_game_gains, sampled
+from scores.estimates import drawn, exactly, pair_game_gains, sampled
 
 from forsooth.scores.bias import PAIRS, all_biases, m_bias, replicates
 from forsooth.scores.jackknife import jackknife, jackknife_parts

@@ -71,7 +71,7 @@ def test_boards_count_it_and_verdicts_name_it() -> None:
     board = leaderboard(made, "m").set_index("method")
     assert board.loc["a", "broken"] == 0.75 and board.loc["a", "gap"] == 0.3 and board["broken"].isna()["b"]
     words = verdict(made, all_medians(made), {"m": leaderboard(made, "m")})
-    assert "a does not keep its promised sum on 75% of samples (median gap 0.3)" in " ".join(words)
+    assert "a does not keep its promised sum on 75 % of samples (median gap 0.3)" in " ".join(words)
 
 
 def test_a_pair_of_maps_is_as_good_as_its_worse_one() -> None:
@@ -96,7 +96,7 @@ def test_the_door_of_bias_stores_gaps_and_recommends_nobody_without_a_word() -> 
     )
     gaps = found.rows[found.rows["metric"].eq("gap")].groupby("method")["value"].max()
     assert gaps["half"] > 0.1 and gaps["lrp"] < 1e-3 and gaps["deep_lift"] < 1e-3
-    assert "half does not keep its promised sum on 100% of samples" in found.words
+    assert "half does not keep its promised sum on 100 % of samples" in found.words
     if "half" in found.words.rsplit("\n\n", 1)[-1].split(";")[0]:
         assert "half (whose promised sum is not kept)" in found.words
 

@@ -65,7 +65,7 @@ def test_a_file_of_weights_is_found_by_the_name_of_its_network(tmp_path):
     save_file({"a": torch.zeros(2)}, tmp_path / "f_o.safetensors")
     first = bam_tasks.weights_in(str(tmp_path), "f_o")
     assert isinstance(first, WeightsFile) and first.path == str(tmp_path / "f_o.safetensors")
-    save_file({"a": torch.ones(2)}, tmp_path / "f_o.safetensors")
+    save_file({"a": torch.ones(3)}, tmp_path / "f_o.safetensors")
     assert bam_tasks.weights_in(str(tmp_path), "f_o") != first
     assert bam_tasks.weights_file(None, argument="initial_weights") is None
 

@@ -1,18 +1,8 @@
 """Needle: one column of a table decides the label; who finds it?"""
 
-from collections.abc import Callable, Mapping
-from typing import Any
-
 from forsooth.suites.needle import plan, reproduce, settings
 
 from forsooth.records import Suite
-
-
-def figures() -> Mapping[str, Callable[..., Any]]:
-    from forsooth.suites.needle.figures import FIGURES
-
-    return FIGURES
-
 
 SUITE = Suite(
     name="needle",
@@ -24,6 +14,6 @@ SUITE = Suite(
     metrics=plan.metrics,
     exhibits=("needle_columns",),
     cite="clark2024xaitris",
-    figures=figures,
+    figures="forsooth.suites.needle.figures",
     reproductions=reproduce.REPRODUCTIONS,
 )

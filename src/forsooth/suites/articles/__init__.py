@@ -1,17 +1,7 @@
 """Articles: a and the alone carry the label; who says so? [zhou2022feature, sections 6 and 7]"""
 
-from collections.abc import Callable, Mapping
-from typing import Any
-
 from forsooth.records import Suite
 from forsooth.suites.articles import plan, reproduce, settings
-
-
-def figures() -> Mapping[str, Callable[..., Any]]:
-    from forsooth.suites.articles.figures import FIGURES  # matplotlib takes a second to import: only who draws pays
-
-    return FIGURES
-
 
 SUITE = Suite(
     name="articles",
@@ -23,7 +13,7 @@ SUITE = Suite(
     metrics=plan.metrics,
     exhibits=("articles_shares", "articles_selection", "articles_attention", "articles_text"),
     cite="zhou2022feature",
-    figures=figures,
+    figures="forsooth.suites.articles.figures",
     reproductions=reproduce.REPRODUCTIONS,
     renamed=settings.RENAMED,
 )

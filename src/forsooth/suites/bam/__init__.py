@@ -1,17 +1,7 @@
 """Relative importance: an object matters more to one model, or in one input, than in another [yang2019benchmarking]."""
 
-from collections.abc import Callable, Mapping
-from typing import Any
-
 from forsooth.records import Suite
 from forsooth.suites.bam import plan, reproduce, settings
-
-
-def figures() -> Mapping[str, Callable[..., Any]]:
-    from forsooth.suites.bam.figures import FIGURES  # matplotlib takes a second to import: only who draws pays
-
-    return FIGURES
-
 
 SUITE = Suite(
     name="bam",
@@ -23,7 +13,7 @@ SUITE = Suite(
     metrics=plan.metrics,
     exhibits=("examples", "bam_verification", "bam_contrasts", "bam_series", "bam_patches"),
     cite="yang2019benchmarking",
-    figures=figures,
+    figures="forsooth.suites.bam.figures",
     reproductions=reproduce.REPRODUCTIONS,
     renamed=settings.RENAMED,
 )

@@ -3,18 +3,8 @@
 [anonymous2023evaluation]
 """
 
-from collections.abc import Callable, Mapping
-from typing import Any
-
 from forsooth.records import Suite
 from forsooth.suites.bias import plan, reproduce, settings
-
-
-def figures() -> Mapping[str, Callable[..., Any]]:
-    from forsooth.suites.bias.figures import FIGURES  # matplotlib takes a second to import: only who draws pays
-
-    return FIGURES
-
 
 SUITE = Suite(
     name="bias",
@@ -26,7 +16,7 @@ SUITE = Suite(
     metrics=plan.metrics,
     exhibits=("bias_curves", "accuracies"),
     cite="anonymous2023evaluation",
-    figures=figures,
+    figures="forsooth.suites.bias.figures",
     reproductions=reproduce.REPRODUCTIONS,
     renamed=settings.RENAMED,
 )

@@ -3,21 +3,10 @@
 A model that is right more often than luck would have it uses that region, and a good map of it lies there.
 """
 
-from collections.abc import Callable, Mapping
-from typing import Any
-
 from forsooth.records import Suite
 from forsooth.suites.planted import plan, reproduce, settings
 
 __all__ = ["SUITE"]
-
-
-def figures() -> Mapping[str, Callable[..., Any]]:
-    from forsooth.suites.planted.figures import FIGURES  # matplotlib takes a second to import: only who draws pays
-
-    return FIGURES
-
-
 SUITE = Suite(
     name="planted",
     title="Planted artefacts",
@@ -28,7 +17,7 @@ SUITE = Suite(
     metrics=plan.metrics,
     exhibits=("examples", "planted_curves", "planted_gate"),
     cite="zhou2022feature",
-    figures=figures,
+    figures="forsooth.suites.planted.figures",
     reproductions=reproduce.REPRODUCTIONS,
     renamed=settings.RENAMED,
 )
