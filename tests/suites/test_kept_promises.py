@@ -45,18 +45,19 @@ def test_the_promise_is_about_the_baseline_that_a_method_was_given() -> None:
 
 def test_a_method_without_a_promise_has_no_gap() -> None:
     made = explain.attribute("gradient", question(nets.drawn(nets.cnn()).float()))
-    assert explain.gaps(made) is None and explain.with_gaps([], None, [0]) == []
+    assert explain.gaps(made) is None and explain.promise_rows(Row("s", "scores"), [], None, [0]) == []
 
 
 def test_a_broken_promise_changes_the_status_and_not_the_value() -> None:
     made = Cell(tensors={"maps": torch.tensor([[1.0], [1.0], [0.0]]), "promised": torch.tensor([1.05, 2.0, 2.0])})
-    plain = [{"metric": "ima", "sample": s, "value": 0.25, "status": "ok", "message": ""} for s in (7, 8)]
-    zero = {"metric": "ima", "sample": 9, "value": float("nan"), "status": "zero map", "message": "…"}
-    rows = explain.with_gaps([*plain, zero], explain.gaps(made), [7, 8, 9], er=None)
-    assert [(one["status"], one["metric"]) for one in rows[:3]] == [("ok", "ima"), (BROKEN, "ima"), ("zero map", "ima")]
-    assert rows[1]["value"] == 0.25 and rows[1]["message"] == "the map misses the sum that its method promises by 50%"
-    assert [one["value"] for one in rows[3:]] == pytest.approx([0.05 / 1.05, 0.5, 1.0])
-    assert all(one["metric"] == "gap" and one["er"] is None for one in rows[3:])
+    template = Row("s", "scores", metric="ima")
+    plain = [template.having(sample=sample, value=0.25) for sample in (7, 8)]
+    zero = template.having(sample=9, value=float("nan"), status="zero map", message="…")
+    rows = explain.promise_rows(template.having(er=None), [*plain, zero], explain.gaps(made), [7, 8, 9])
+    assert [(one.status, one.metric) for one in rows[:3]] == [("ok", "ima"), (BROKEN, "ima"), ("zero map", "ima")]
+    assert rows[1].value == 0.25 and rows[1].message == "the map misses the sum that its method promises by 50%"
+    assert [one.value for one in rows[3:]] == pytest.approx([0.05 / 1.05, 0.5, 1.0])
+    assert all(one.metric == "gap" and one.columns == {"er": None} for one in rows[3:])
 
 
 def test_boards_count_it_and_verdicts_name_it() -> None:

@@ -163,60 +163,6 @@ def gaps(made: Cell) -> Tensor | None:
     return completeness_gap(made.tensors["maps"], made.tensors["promised"])
 
 
-def with_gaps(
-    rows: Sequence[Mapping[str, Any]], gap: Tensor | None, samples: Sequence[int], **more: Any
-) -> list[dict[str, Any]]:
-    """The rows, and a row `gap` for each sample of a method that promises a sum.
-
-    rows     score rows of some metrics; those of a sample whose promise is broken get that status and keep their value
-    gap      (n,) as from `gaps`
-    samples  (n,) the samples' numbers
-    more     columns that the rows of gaps have beside
-    """
-    if gap is None:
-        return [dict(row) for row in rows]
-    by_sample = dict(zip(samples, gap.tolist(), strict=True))
-    found = [broken(row, by_sample.get(row["sample"], 0.0)) for row in rows]
-    plain = {"metric": "gap", "status": "ok", "message": "", **more}
-    known = {int(sample): value for sample, value in by_sample.items() if value == value}
-    return found + [{**plain, "sample": sample, "value": value} for sample, value in known.items()]
-
-
-def broken(row: Mapping[str, Any], gap: float) -> dict[str, Any]:
-    """The row, with another status where its map has a score and misses the promised sum by more than rounding."""
-    if row["status"] != "ok" or not gap > TOLERANCE:
-        return dict(row)
-    return {**row, "status": BROKEN, "message": f"the map misses the sum that its method promises by {gap:.0%}"}
-
-
-def score(
-    maps: Tensor, reads: Mapping[str, Tensor], metrics: Sequence[Metric], samples: Sequence[int]
-) -> list[dict[str, Any]]:
-    """One row per sample and metric; a map that says nothing or is not finite is a row with that status.
-
-    maps     (n, *map), channels already reduced
-    reads    what metrics read beside the map, by name
-    samples  (n,) the samples' numbers
-    """
-    flat = maps.flatten(1)
-    finite, zero = flat.isfinite().all(1), (flat == 0).all(1)
-    status = ["not finite" if not f else "zero map" if z else "ok" for f, z in zip(finite, zero, strict=True)]
-    told = {"ok": "", "not finite": "the map holds nan or infinity", "zero map": "the map is zero everywhere"}
-    rows = []
-    for metric in metrics:
-        values = metric.function(maps, *(reads[name] for name in metric.reads)).tolist()
-        for sample, value, state in zip(samples, values, status, strict=True):
-            row = {
-                "metric": metric.name,
-                "sample": int(sample),
-                "value": value,
-                "status": state,
-                "message": told[state],
-            }
-            rows.append({**row, "status": "undefined"} if state == "ok" and value != value else row)
-    return rows
-
-
 def score_rows(
     template: Row, maps: Tensor, reads: Mapping[str, Tensor], metrics: Sequence[Metric], samples: Sequence[int]
 ) -> list[Row]:
@@ -262,8 +208,8 @@ def skipped(template: Row, reason: str) -> Row:
 
 def no_scores(template: Row, metrics: Iterable[str], samples: Iterable[int], facts: Mapping[str, Any]) -> list[Row]:
     """A row without a value for each metric and sample of a method that gave no maps, with the status and message."""
-    told = template.having(value=float("nan"), status=facts["status"], message=facts.get("message", ""))
-    return [told.having(metric=metric, sample=int(sample)) for metric, sample in itertools.product(metrics, samples)]
+    lost = template.having(value=float("nan"), status=facts["status"], message=facts.get("message", ""))
+    return [lost.having(metric=metric, sample=int(sample)) for metric, sample in itertools.product(metrics, samples)]
 
 
 def without_maps(template: Row, metrics: Iterable[str], made: Cell) -> Cell:

@@ -29,7 +29,7 @@ FEW: dict[str, Any] = {
 }
 JUDGED: dict[str, Any] = {
     **{**TINY, "trainings": 2, "epochs": 4, "samples": 30, "level": 1.0, "random_sets": 2, "fine_train": 10},
-    "methods": ("gradient", "grad_cam", "guided_backprop", "smooth_grad", "constant"),
+    "methods": ("gradient", "grad_cam", "guided_backprop", "gradient_x_input", "constant"),
 }
 ANYONE = Choice()
 PANEL = Panel("residual_small", 0)

@@ -33,7 +33,7 @@ def test_section_5_has_a_line_for_every_method_and_words_for_every_claim(judged)
     bars = of(judged.table, metric="iir")
     np.testing.assert_allclose(bars["t_0.1"], bars["value"], atol=1e-4)  # IIR is its curve at t = 10 %
     for claim in (
-        *("GC has the highest MCS", "TCAV has the highest MCS (its", "Smoothing improves", "SG outperforms the rest"),
+        *("GC has the highest MCS", "TCAV has the highest MCS (its", "Smoothing improves", "gradient_x_input is more"),
         *("around 50 %", "draws attention", "Robust with objects centre", "complementary", "2 trainings of each"),
     ):
         assert claim in judged.words

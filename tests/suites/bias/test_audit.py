@@ -163,7 +163,7 @@ def test_every_training_has_orders_of_its_own_and_the_first_those_it_had() -> No
 def test_the_baseline_is_drawn_evenly_over_classes() -> None:
     spec = spec_of("pattern")
     own = Audit([trained(spec)], spec, request())
-    counts = own.dataset.y[own.known].unique(return_counts=True)[1]
+    counts = own.dataset.y[own.reference_rows].unique(return_counts=True)[1]
     assert own.absent.shape == own.dataset.x.shape[1:] and len(counts) == 2
     smaller = int(own.dataset.y[own.dataset.splits["train"]].unique(return_counts=True)[1].min())
     assert int(counts.min()) == smaller or int(counts.max() - counts.min()) <= 1

@@ -91,8 +91,8 @@ def biases(
         few = bias.too_few(count, fraction)
         for metric, (norm, power) in NORMS_AND_POWERS.items():
             score = scores[norm][end, fraction]
-            found = sample_rows(own.having(metric=metric), score, status[norm], scale=count**power)
-            rows += [row.having(status="too few players", message=few) if few else row for row in found]
+            scored = sample_rows(own.having(metric=metric), score, status[norm], scale=count**power)
+            rows += [row.having(status="too few players", message=few) if few else row for row in scored]
     return rows
 
 

@@ -151,18 +151,18 @@ def audited_data(spec: AuditSpec) -> tuple[Dataset, Tensor]:
 def train(*, spec: AuditSpec, recipe: Recipe, seed: int, device: str) -> Cell:
     """One training; the cell holds the weights and the test accuracy."""
     dataset, _ = audited_data(spec)
-    made = training.fit(lambda: data.untrained(spec.net, dataset), dataset, recipe, seed=seed, device=device)
-    return Cell(tensors=networks.weights_of(made.module, PREFIX), facts={"accuracy": made.test_accuracy})
+    fitted = training.fit(lambda: data.untrained(spec.net, dataset), dataset, recipe, seed=seed, device=device)
+    return Cell(tensors=networks.weights_of(fitted.module, PREFIX), facts={"accuracy": fitted.test_accuracy})
 
 
 class Audit:
     """A trained network, the images it is audited on, and what stands for absent players.
 
-    chosen  (k,) images that all trainings above the gate get right, so that images and trainings are two sources of
-            chance
-    known   (m,) training images drawn evenly over classes: else the pattern that tells a class would stand for its
-            own absence
-    absent  (*shape) their mean
+    chosen          (k,) images that all trainings above the gate get right, so that images and trainings are two
+                    sources of chance
+    reference_rows  (m,) training images drawn evenly over classes: else the pattern that tells a class would stand for
+                    its own absence
+    absent          (*shape) their mean
     """
 
     def __init__(self, trained: Sequence[Cell], spec: AuditSpec, request: Request) -> None:
@@ -172,8 +172,8 @@ class Audit:
         modules = [self.loaded(cell, spec.net) for cell in trained if passes(cell, spec)]
         self.module = self.loaded(trained[request.training], spec.net)
         self.chosen = self.drawn(self.right(modules, self.wanted(spec.kind)), request.samples, "explained")
-        self.known = self.drawn(self.dataset.splits["train"], REFERENCES, "baseline")
-        mean = self.dataset.x[self.known].mean(0, dtype=torch.float64)
+        self.reference_rows = self.drawn(self.dataset.splits["train"], REFERENCES, "baseline")
+        mean = self.dataset.x[self.reference_rows].mean(0, dtype=torch.float64)
         self.absent = mean.to(self.dataset.x).to(request.device)
 
     @property
@@ -225,7 +225,7 @@ class Audit:
     def classes(self) -> list[dict[str, Any]]:
         """How many of each class were explained and averaged into the baseline."""
         where = {"dataset": self.template.dataset, "model": self.template.model}
-        roles = {"explained": self.chosen, "baseline": self.known}
+        roles = {"explained": self.chosen, "baseline": self.reference_rows}
         lines = []
         for role, rows in roles.items():
             lines += choose.classes_of(self.dataset.y[rows], role=role, where=where)

@@ -23,21 +23,24 @@ KINDS = {"image": "an image", "table": "a table", "words": "words"}
 
 def plan(settings: Settings, choice: Choice) -> Plan:
     """All tasks of the chosen panels and methods, and a row for each two that cannot meet."""
-    methods = choice.methods or settings.methods
     tasks: list[Task] = []
     skips: list[Row] = []
     for panel in chosen_panels(settings, choice):
-        trained = training_tasks(panel, choice)
-        anchor = playing_tasks(panel, trained, settings, choice, "anchor")
-        tasks += [*trained, *anchor]
-        for name in methods:
-            reason = unable(name, panel)
-            if reason:
-                skips.append(skipped(panel, name, reason))
-                continue
-            answer = answering_tasks(name, panel, trained, settings, choice)
-            tasks += [*answer, scoring_task(name, panel, anchor, answer, settings, choice)]
+        reasons = {name: unable(name, panel) for name in choice.methods or settings.methods}
+        skips += [skipped(panel, name, reason) for name, reason in reasons.items() if reason]
+        tasks += panel_tasks(panel, [name for name in reasons if not reasons[name]], settings, choice)
     return plan_of(tasks, skips=skips, facts=facts(settings, choice))
+
+
+def panel_tasks(panel: Panel, methods: Iterable[str], settings: Settings, choice: Choice) -> list[Task]:
+    """Train the network, play its games, ask every method and judge what it says."""
+    trained = training_tasks(panel, choice)
+    anchor = playing_tasks(panel, trained, settings, choice, "anchor")
+    tasks = [*trained, *anchor]
+    for name in methods:
+        answer = answering_tasks(name, panel, trained, settings, choice)
+        tasks += [*answer, scoring_task(name, panel, anchor, answer, settings, choice)]
+    return tasks
 
 
 def plan_of(tasks: Iterable[Task], *, skips: Iterable[Row] = (), facts: tuple[str, ...] = ()) -> Plan:
@@ -219,8 +222,8 @@ def facts(settings: Settings, choice: Choice) -> tuple[str, ...]:
         f"Absent players are replaced by the {baseline} of the training data; games are played on {settings.output}.",
         "relative_bias is M_bias times the root of the number of players: 1 is what a constant map says of each.",
     ]
-    found = data.datasets_in(choice.data)
-    idle = [name for name in found if not set(data.entry_for(name).models) & set(settings.models)]
+    here = data.datasets_in(choice.data)
+    idle = [name for name in here if not set(data.entry_for(name).models) & set(settings.models)]
     if idle:
         sentences.append(
             f"Found and not played: {', '.join(idle)}; its networks are in the preset paper, for an accelerator."

@@ -115,7 +115,7 @@ def regions(*cells: Cell, panel: Panel, side: int, seed: int) -> Cell:
     """Moments of the values in three random regions of 5×5 pixels, over all explained inputs."""
     values = anchors.players_of(cells).view(-1, side, side).double()
     corners = torch.randint(side - REGION_SIDE, (REGIONS, 2), generator=seeds.generator(seed, "corners")).tolist()
-    template = row_of(panel, "regions").having(metric="variance", sample=WHOLE)
+    template = row_of(panel, "regions")
     rows: list[Row] = []
     for number, (top, left) in enumerate(corners, start=1):
         inside = values[:, top : top + REGION_SIDE, left : left + REGION_SIDE].flatten()
@@ -125,8 +125,8 @@ def regions(*cells: Cell, panel: Panel, side: int, seed: int) -> Cell:
 
 def moments_row(template: Row, values: Tensor) -> Row:
     """Moments of the values (n,)."""
-    row = template.having(value=values.var().item(), mean=values.mean().item(), values=len(values))
-    return row.having(excess_kurtosis=float(kurtosis(values.numpy())))
+    row = template.having(metric="variance", sample=WHOLE, value=values.var().item())
+    return row.having(mean=values.mean().item(), values=len(values), excess_kurtosis=float(kurtosis(values.numpy())))
 
 
 def judge_regions(outcome: Outcome, *, number: int) -> Judgement:

@@ -105,12 +105,12 @@ def unstable(*cells: Cell, panel: Panel, draws: int, parts: int, varied: str, pe
 
 def anchor_instability(values: Tensor, maps: Sequence[Tensor]) -> float:
     """That of the mean value over the groups which maps (n, players) choose, by draws of values (draws, n, players)."""
-    found = []
+    instabilities = []
     for end, fraction in scores.PAIRS:
         groups = [scores.chosen(players, fraction=fraction, end=end) for players in maps]
         anchor = torch.stack([(values * s).sum(2) / s.sum(1) for s in groups]).nanmean(0)  # E over S: (draws, n)
-        found.append(convergence.instability(anchor))
-    return torch.stack(found).nanmean().item()
+        instabilities.append(convergence.instability(anchor))
+    return torch.stack(instabilities).nanmean().item()
 
 
 def judge_figure_5(outcome: Outcome) -> Judgement:

@@ -96,14 +96,14 @@ class Stage:
         self.device = device
         self.dataset = data.dataset(panel.source)
         self.samples = explained(trained, panel, self.dataset)
-        self.known = drawn(panel, self.dataset, "train", REFERENCES, role="baseline")
+        self.reference_rows = drawn(panel, self.dataset, "train", REFERENCES, role="baseline")
         self.whole, self.layer = explained_network(trained[panel.training], panel, spec, device)
         self.model: Model = self.whole
         self.head: Model | None = None
         if panel.player == "units":
             assert self.layer is not None
             self.head, self.model = layers.split(self.whole, self.layer)
-        self.references = self.shown(self.dataset.x[self.known].to(device))
+        self.references = self.shown(self.dataset.x[self.reference_rows].to(device))
 
     def shown(self, x: Tensor) -> Tensor:
         """What the players are parts of: the input itself, or the output of the layer. (n, *shape)"""
@@ -118,7 +118,7 @@ class Stage:
     def classes(self, chosen: Tensor) -> list[dict[str, Any]]:
         """How many of each class take part: explained (the chosen ones), as background and in the baseline."""
         where = {"dataset": self.panel.source.name, "model": self.panel.net, "player": self.panel.player}
-        roles = {"explained": chosen, "background": self.known[:BACKGROUND], "baseline": self.known}
+        roles = {"explained": chosen, "background": self.reference_rows[:BACKGROUND], "baseline": self.reference_rows}
         lines = []
         for role, rows in roles.items():
             lines += choose.classes_of(self.dataset.y[rows], role=role, where=where)

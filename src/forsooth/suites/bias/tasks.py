@@ -49,8 +49,8 @@ def trained_network(
     file = panel.source.weights.get(panel.net)
     if file:
         return weights.load(data.untrained(panel.net, dataset), file), {"epochs": 0, "weights": file}
-    made = training.fit(lambda: data.untrained(panel.net, dataset), dataset, recipe, seed=seed, device=device)
-    return made.module, {"epochs": made.epochs, "restarts": made.restarts}
+    fitted = training.fit(lambda: data.untrained(panel.net, dataset), dataset, recipe, seed=seed, device=device)
+    return fitted.module, {"epochs": fitted.epochs, "restarts": fitted.restarts}
 
 
 def rows_to_test(panel: Network, dataset: Dataset) -> Tensor:
