@@ -70,27 +70,32 @@ def tried(method: Method, kind: Specimen, seed: int) -> Trial:
     """One call as the suites make it, on copies, so that what it does to them is seen and harms no other call."""
     kind = copy.deepcopy(kind)
     before = state(kind)
-    maps = None
     with torch.enable_grad(), explain.lent_randomness(seeds.derive(seed, method.name)):
         drawn = generators(kind.x.is_cuda)
-        begun = time.perf_counter()
-        try:
-            maps = method(kind.model, kind.x, kind.target, **lent(method, kind, seed))
-            fault, message = shape_fault(maps, kind.x)
-        except (Exception, SystemExit) as error:  # a user's method may raise anything, or leave; that is the answer
-            fault, message = raised(error, method.function)
-        seconds = time.perf_counter() - begun
+        trial = called(method, kind, seed)
         after = state(kind)
-        drawn_after = generators(kind.x.is_cuda)
-    return Trial(
-        maps=None if fault or maps is None else maps.detach().clone(),  # a view of x would change with it
-        fault=fault,
-        message=message,
-        seconds=seconds,
+        left = generators(kind.x.is_cuda)
+    return replace(
+        trial,
         changed=tuple(key for key in before if not same(before[key], after[key])),
-        drew=tuple(name for name in drawn if drawn[name] != drawn_after[name]),
+        drew=tuple(name for name in drawn if drawn[name] != left[name]),
         graded=any(weight.grad is not None for weight in kind.model.parameters()),
     )
+
+
+def called(method: Method, kind: Specimen, seed: int) -> Trial:
+    """What a call gives, and how long it takes."""
+    needs = lent(method, kind, seed)
+    begun = time.perf_counter()
+    try:
+        maps = method(kind.model, kind.x, kind.target, **needs)
+    except (Exception, SystemExit) as error:  # a user's method may raise anything, or leave; that is the answer
+        return Trial(None, "raised", raised(error, method.function), time.perf_counter() - begun)
+    seconds = time.perf_counter() - begun
+    message = wrong_shape(maps, kind.x)
+    if message:
+        return Trial(None, "wrong shape", message, seconds)
+    return Trial(maps.detach().clone(), "", "", seconds)  # a view of x would change with it
 
 
 def lent(method: Method, kind: Specimen, seed: int) -> dict[str, Any]:
@@ -104,22 +109,22 @@ def lent(method: Method, kind: Specimen, seed: int) -> dict[str, Any]:
     }
 
 
-def shape_fault(maps: Any, x: Tensor) -> tuple[str, str]:
-    """The fault, and a message; both empty for maps with the shape of x."""
+def wrong_shape(maps: Any, x: Tensor) -> str:
+    """What is wrong with maps that are no tensor with the shape of x; empty where nothing is."""
     shape = tuple(x.shape)
     if not isinstance(maps, Tensor):
         came = f"{type(maps).__name__}, which is no tensor"
     elif tuple(maps.shape) != shape:
         came = str(tuple(maps.shape))
     else:
-        return "", ""
-    return "wrong shape", f"the map must be a tensor with the shape of x {shape}, got {came}"
+        return ""
+    return f"the map must be a tensor with the shape of x {shape}, got {came}"
 
 
-def raised(error: BaseException, function: Callable[..., Any]) -> tuple[str, str]:
-    """The fault, and an error of the user's code in one line, with the place where it came from."""
+def raised(error: BaseException, function: Callable[..., Any]) -> str:
+    """An error of the user's code in one line, with the place where it came from."""
     text = " ".join(f"{type(error).__name__}: {error}"[:500].split())
-    return "raised", f"{text} ({place(error, function)})"
+    return f"{text} ({place(error, function)})"
 
 
 def state(kind: Specimen) -> State:

@@ -1,5 +1,6 @@
 """The table of a dry run: shares of attribution on the artefact, with intervals, beside maps that ignore the model."""
 
+import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -93,24 +94,22 @@ class Shares:
         return sorted(left, key=lambda null: -self.mean[null])
 
 
+NO_SHARES = Shares({}, {}, {})
 Key = tuple[str, str]  # artefact and presence
 
 
 def tabled(rows: pd.DataFrame, kinds: Mapping[str, str]) -> pd.DataFrame:
     """The table of `DryRun` from the rows of all cells; kinds: method -> method, null or oracle, in order."""
     artefacts = dict(list(rows.groupby("manipulation", sort=False)))
-    shares: dict[Key, Shares] = {}
-    for artefact, own in artefacts.items():
-        for presence in PREFIXES:
-            shares[artefact, presence] = shares_of(own, presence, kinds)
-    shares = corrected(shares, kinds)
+    pairs = itertools.product(artefacts, PREFIXES)
+    shares = corrected(
+        {(name, presence): shares_of(artefacts[name], presence, kinds) for name, presence in pairs}, kinds
+    )
     lines = []
-    for artefact, own in artefacts.items():
-        model = model_facts(own)
+    for (artefact, own), method in itertools.product(artefacts.items(), kinds):
+        line = {"artefact": artefact, **model_facts(own), "method": method, "kind": kinds[method]}
         by_presence = {presence: shares[artefact, presence] for presence in PREFIXES}
-        for method, kind in kinds.items():
-            lines.append({"artefact": artefact, **model, "method": method, "kind": kind})
-            lines[-1] |= line_of(own[own["method"].eq(method)], method, by_presence)
+        lines.append({**line, **line_of(own[own["method"].eq(method)], method, by_presence)})
     table = pd.DataFrame(lines).join(gap_table(rows), on="method")
     random = table[table["method"].eq("random")].set_index("artefact")["present"]
     table = table.assign(random=table["artefact"].map(random))
@@ -128,16 +127,16 @@ def shares_of(rows: pd.DataFrame, presence: str, kinds: Mapping[str, str]) -> Sh
     scored = rows[rows["metric"].eq("attr") & rows["presence"].eq(presence) & rows["sample"].ge(0)]
     scored = counted(scored, ATTR)
     if scored.empty:
-        return Shares({}, {}, {})
+        return NO_SHARES
     wide = scored.pivot(index="sample", columns="method", values="value")
     names = [name for name in kinds if name in wide]
     mean, half, better = better_means(wide[names].to_numpy().T)
-    pvalues = {}
-    for row, name in enumerate(names):
-        for column, null in enumerate(names):
-            if kinds[null] == "null" and column != row:
-                pvalues[name, null] = float(better[row, column])
-    return Shares(dict(zip(names, mean, strict=True)), dict(zip(names, half, strict=True)), pvalues)
+    pvalues = pd.DataFrame(better, names, names).stack().to_dict()
+    return Shares(
+        mean=dict(zip(names, mean, strict=True)),
+        half=dict(zip(names, half, strict=True)),
+        pvalues={(one, two): pvalue for (one, two), pvalue in pvalues.items() if kinds[two] == "null" and one != two},
+    )
 
 
 def corrected(shares: Mapping[Key, Shares], kinds: Mapping[str, str]) -> dict[Key, Shares]:
@@ -159,18 +158,14 @@ def line_of(rows: pd.DataFrame, method: str, shares: Mapping[str, Shares]) -> di
     """What one method scored on one artefact, with it and without, from its rows."""
     rows = rows[rows["metric"].eq("attr")]
     took_part = counted(rows, ATTR)
-    line: dict[str, Any] = {"status": "ok", "message": "", "failed": 1.0}
-    if len(took_part):
-        line["failed"] = took_part["failed"].mean()
     usable = took_part[took_part["presence"].eq("with") & ~took_part["failed"]]
+    line: dict[str, Any] = {"status": "ok", "message": "", "failed": took_part["failed"].mean()}
+    if took_part["failed"].all():  # not one map
+        line = {"status": rows["status"].iloc[0], "message": rows["message"].iloc[0], "failed": 1.0}
+        shares = dict.fromkeys(PREFIXES, NO_SHARES)
     line["present_defined"] = usable["value"].mean()
-    if line["failed"] == 1:  # not one map
-        line |= {"status": rows["status"].iloc[0], "message": rows["message"].iloc[0]}
     for presence, prefix in PREFIXES.items():
-        own = shares[presence]
-        if line["failed"] == 1:
-            own = Shares({}, {}, {})
-        line |= interval(own, method, prefix)
+        line |= interval(shares[presence], method, prefix)
     return line
 
 

@@ -57,20 +57,28 @@ def train_and_explain(
     """
     dataset = planted.dataset(spec)
     shared = planting.template(dataset, columns).having(model=model_name(path))
-    facts = {"said": planted.notes(spec.images)}
+    training = shared.having(part="training")
+    facts: dict[str, Any] = {"said": planted.notes(spec.images)}
     try:
         module = train(path, spec, seed=seed, device=device)
     except FailedTraining as error:
-        row = planting.training_row(dataset, 0.0, gate, shared.having(part="training"))
+        row = planting.training_row(dataset, 0.0, gate, training)
         row = row.having(status="error", message=str(error), value=float("nan"))
-        rows = same_columns(row, *not_asked(spec, asks, shared, NO_MODEL_GIVEN))
-        return Cell(rows=rows, facts={**facts, "failed": True})
+        explained = Cell(rows=not_asked(spec, asks, shared, NO_MODEL_GIVEN), facts={"failed": True})
+        return with_training(explained, row, facts)
     accuracy = planting.accuracy_of(module, dataset, device=device)
-    row = planting.training_row(dataset, accuracy, gate, shared.having(part="training"))
-    if row.status != "ok":
-        return Cell(rows=same_columns(row, *not_asked(spec, asks, shared, BELOW_GATE)), facts=facts)
-    explained = explain(module, spec, asks, shared.having(accuracy=accuracy, epoch=-1), columns)
-    return dataclasses.replace(explained, rows=same_columns(row, *explained.rows), facts={**explained.facts, **facts})
+    row = planting.training_row(dataset, accuracy, gate, training)
+    if row.status == "ok":
+        explained = explain(module, spec, asks, shared.having(accuracy=accuracy, epoch=-1), columns)
+    else:
+        explained = Cell(rows=not_asked(spec, asks, shared, BELOW_GATE))
+    return with_training(explained, row, facts)
+
+
+def with_training(explained: Cell, training: Row, facts: dict[str, Any]) -> Cell:
+    """The cell with the row of the training before the others."""
+    rows = same_columns(training, *explained.rows)
+    return dataclasses.replace(explained, rows=rows, facts={**explained.facts, **facts})
 
 
 def train(path: str, spec: DataSpec, *, seed: int, device: str) -> nn.Module:
@@ -90,13 +98,13 @@ def same_columns(*rows: Row) -> tuple[Row, ...]:
     return tuple(dataclasses.replace(row, columns={**dict.fromkeys(names), **row.columns}) for row in rows)
 
 
-def not_asked(spec: DataSpec, asks: list[Ask], shared: Row, refusal: dict[str, str]) -> list[Row]:
+def not_asked(spec: DataSpec, asks: list[Ask], shared: Row, refusal: dict[str, str]) -> tuple[Row, ...]:
     """Rows of methods that were not asked."""
     rows: list[Row] = []
     for ask in asks:
         images = explanations.explained_images(spec, ask)
         rows += explanations.no_rows(row_of(ask, shared), images, ask, refusal, whole=True)
-    return rows
+    return tuple(rows)
 
 
 def explain(module: nn.Module, spec: DataSpec, asks: list[Ask], shared: Row, columns: Columns) -> Cell:

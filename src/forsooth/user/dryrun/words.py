@@ -105,16 +105,22 @@ def sentence(line: Mapping[str, Any], nulls: Mapping[str, float]) -> str:
     present = span(line["present"], line["low"], line["high"])
     where = f"the {share(line['region'])} of the image where the artefact is"
     sentences = [f"puts {present} of its attribution on {where}; a random map puts {share(line['random'])}."]
-    if by_chance(line["unbeaten"]):
-        sentences.append("That is no better than random.")
-    elif line["unbeaten"]:
-        best = line["unbeaten"].split(", ")[0]
-        sentences.append(f"But {best}, which never looks at the model, puts {share(nulls[best])} there.")
+    sentences += not_above(line["unbeaten"], nulls)
     if line["absent"] == line["absent"]:
         sentences.append(f"Absent artefact: {share(line['absent'])}, {beside_nulls(line['absent_unbeaten'])}.")
     if line["failed"] > 0:
         sentences.append(f"It gave no usable map for {share(line['failed'])} of the images, each counted as 0 %.")
     return " ".join(sentences)
+
+
+def not_above(unbeaten: str, nulls: Mapping[str, float]) -> list[str]:
+    """A sentence on the strongest null that a method does not clearly beat, where there is one."""
+    if not unbeaten:
+        return []
+    if by_chance(unbeaten):
+        return ["That is no better than random."]
+    best = unbeaten.split(", ")[0]
+    return [f"But {best}, which never looks at the model, puts {share(nulls[best])} there."]
 
 
 def beside_nulls(unbeaten: str) -> str:

@@ -1,6 +1,6 @@
 """Patches are found, methods are asked with and without them, and the answer is made of both."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -139,29 +139,31 @@ def changes(case: Case, before: Tensor, after: Tensor) -> dict[str, Tensor]:
 
 def rows_of(case: Case, patched: Patched, name: str, answer: Cell) -> list[Row]:
     """A row per input of what one method said."""
-    found = patched.found().tolist()
     columns = {
+        "found": patched.found(),
         "target": case.target,
-        "change": answer.tensors["change"],
-        "rise": answer.tensors["rise"],
         "ratio": patched.ratio,
         "visible": patched.change,
-        "gap": answer.tensors["gap"],
+        **answer.tensors,
     }
-    template = Row("independence", "scores", method=name).having(
-        status=answer.facts["status"], message=answer.facts["message"]
-    )
+    state = {"status": answer.facts["status"], "message": answer.facts["message"]}
     rows = []
     for place in range(len(case.x)):
         own = {column: values[place].item() for column, values in columns.items()}
-        row = template.having(sample=place, **own)
-        if not found[place]:
-            row = row.having(status="no patch", message="no functionless patch was found for this input")
-        elif row.status == "ok" and own["change"] != own["change"]:
-            message = "no usable map, or nothing at that place before and after"
-            row = row.having(status="undefined", message=message)
+        row = Row("independence", "scores", method=name, sample=place).having(
+            **{**own, **state, **exception(own, state)}
+        )
         rows.append(explain.with_promise(row, own["gap"]))
     return rows
+
+
+def exception(own: Mapping[str, float], state: Mapping[str, str]) -> dict[str, str]:
+    """Status and message of an input that has no patch, or no change though its method gave maps."""
+    if not own["found"]:
+        return {"status": "no patch", "message": "no functionless patch was found for this input"}
+    if state["status"] == "ok" and own["change"] != own["change"]:
+        return {"status": "undefined", "message": "no usable map, or nothing at that place before and after"}
+    return {}
 
 
 def background(case: Case) -> Tensor:
