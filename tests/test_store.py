@@ -3,6 +3,7 @@ import json
 from pathlib import Path
 
 import pytest
+import safetensors
 import torch
 
 from forsooth.records import Cell, UsageError
@@ -88,6 +89,23 @@ def test_a_full_disk_says_so_and_leaves_no_half_cell(store, monkeypatch):
     assert not store.has(other)
     assert list((store.root / "unfinished").iterdir()) == []
     assert store.read(KEY).rows == CELL.rows
+
+
+def test_a_disk_that_fills_up_inside_safetensors_says_so(store, monkeypatch):
+    def full(*_args, **_kwargs):
+        raise safetensors.SafetensorError("Error while serializing: I/O error: No space left on device (os error 28)")
+
+    monkeypatch.setattr("forsooth.store.safetensors.torch.save_file", full)
+    with pytest.raises(UsageError, match=r"cannot write to .*No space left on device.*same command goes on"):
+        store.write("cd" + "0" * 30, CELL, about={})
+    assert not store.has("cd" + "0" * 30)
+    assert list((store.root / "unfinished").iterdir()) == []
+
+
+def test_nothing_is_left_beside_where_facts_are_no_json(store):
+    with pytest.raises(ValueError, match="JSON"):
+        store.write("cd" + "0" * 30, Cell(facts={"loss": float("nan")}), about={})
+    assert list((store.root / "unfinished").iterdir()) == []
 
 
 def test_a_folder_that_cannot_be_written_is_named(tmp_path):

@@ -14,6 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import safetensors.torch
+from safetensors import SafetensorError
 
 from forsooth.records import Cell, Row, UsageError
 
@@ -45,11 +46,14 @@ class Store:
             _write_files(beside, cell, about)
             self.path(key).parent.mkdir(parents=True, exist_ok=True)
             beside.rename(self.path(key))
+        except SafetensorError as error:  # a full disk, to safetensors, is no OSError
+            raise unwritable(self.root, error) from error
         except OSError as error:
-            shutil.rmtree(beside, ignore_errors=True)
             if error.errno in (errno.ENOTEMPTY, errno.EEXIST) and self.has(key):
                 return  # another process finished the same cell first
             raise unwritable(self.root, error) from error
+        finally:
+            shutil.rmtree(beside, ignore_errors=True)  # nothing is there after the rename
 
     def meta(self, key: str) -> dict[str, Any]:
         """The cell's meta.json, checked against its own sum."""
@@ -136,8 +140,8 @@ def writable(folder: Path, argument: str) -> Path:
     return folder
 
 
-def unwritable(folder: Path, error: OSError) -> UsageError:
-    reason = os.strerror(error.errno or 0)
+def unwritable(folder: Path, error: OSError | SafetensorError) -> UsageError:
+    reason = getattr(error, "strerror", None) or str(error)
     return UsageError(
         f"cannot write to {folder}: {reason}. What was finished before is kept; "
         "make room or choose another folder, and the same command goes on from there."
