@@ -7,7 +7,7 @@ import safetensors
 import torch
 
 from forsooth.records import Cell, UsageError
-from forsooth.store import DamagedCell, Store, writable, write_atomically
+from forsooth.store import DamagedCell, Store, free_folder, writable, write_atomically
 
 KEY = "ab" + "0" * 30
 CELL = Cell(rows=({"metric": "ima", "value": 0.5},), tensors={"maps": torch.arange(6.0)}, facts={"status": "ok"})
@@ -116,6 +116,32 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path):
     ):
         writable(file / "sub", "out")
     assert file.read_text() == "mine"
+
+
+def test_a_full_disk_leaves_no_probe(tmp_path, monkeypatch):
+    def full(path, *_args, **_kwargs):
+        path.touch()  # the name still fits on the disk
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_text", full)
+    with pytest.raises(UsageError, match=r"`out` must be a folder that can be written.*No space left"):
+        writable(tmp_path, "out")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", [".probe-0123abcd", ".scores.parquet.0123abcd"])
+def test_what_a_killed_process_left_blocks_no_folder(tmp_path, name):
+    (tmp_path / name).touch()
+    assert free_folder(tmp_path, ("run.json", "store"), "run") == tmp_path
+    assert not list(tmp_path.glob(".probe-*"))
+
+
+@pytest.mark.parametrize("name", [".probe-mine", ".git", "notes.txt", "scores.parquet.0123abcd"])
+def test_a_folder_with_files_of_the_user_is_refused(tmp_path, name):
+    (tmp_path / name).write_text("mine")
+    with pytest.raises(UsageError, match=r"`out` must be new, empty or an earlier run, got .* which holds other files"):
+        free_folder(tmp_path, ("run.json", "store"), "run")
+    assert (tmp_path / name).read_text() == "mine"
 
 
 def test_replace_is_whole_or_nothing(tmp_path, monkeypatch):

@@ -4,6 +4,7 @@ import errno
 import hashlib
 import json
 import os
+import re
 import secrets
 import shutil
 from collections.abc import Mapping, Sequence
@@ -21,6 +22,7 @@ from forsooth.records import Cell, Row, UsageError
 ROWS = "rows.parquet"
 TENSORS = "tensors.safetensors"
 META = "meta.json"
+LEFT_OVER = re.compile(r"\.(probe-|.+\.)[0-9a-f]{8}")  # probes and half-written files of processes that were killed
 
 
 class DamagedCell(Exception):
@@ -126,18 +128,43 @@ def flattened(row: Row | Mapping[str, Any]) -> Mapping[str, Any]:
     return row.flat() if isinstance(row, Row) else row
 
 
+def free_folder(folder: Path, earlier: Sequence[str], kind: str) -> Path:
+    """The folder, if it is new, empty or holds one of the names `earlier`: a user's files are never written over.
+
+    kind  what such an earlier folder is called, in errors
+    """
+    is_earlier = any((folder / name).exists() for name in earlier)
+    if folder.is_dir() and not is_earlier and _holds_files(folder):
+        raise UsageError(f"`out` must be new, empty or an earlier {kind}, got {folder}, which holds other files")
+    return writable(folder, "out")
+
+
+def _holds_files(folder: Path) -> bool:
+    """Whether there is something that no killed process of ours left."""
+    return any(LEFT_OVER.fullmatch(path.name) is None for path in folder.iterdir())
+
+
 def writable(folder: Path, argument: str) -> Path:
     """The folder, made if need be, after trying that a file can be written there."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        probe = folder / f".probe-{secrets.token_hex(4)}"
-        probe.write_text("forsooth")
-        probe.unlink()
+        _try_writing(folder)
     except OSError as error:
         raise UsageError(
             f"`{argument}` must be a folder that can be written, got {folder}: {os.strerror(error.errno or 0)}"
         ) from error
     return folder
+
+
+def _try_writing(folder: Path) -> None:
+    """OSError if no file can be written here; probes of processes that were killed are swept."""
+    probe = folder / f".probe-{secrets.token_hex(4)}"
+    try:
+        probe.write_text("forsooth")
+    finally:
+        for left in folder.glob(".probe-*"):
+            if LEFT_OVER.fullmatch(left.name):
+                left.unlink(missing_ok=True)  # another process may sweep as well
 
 
 def unwritable(folder: Path, error: OSError | SafetensorError) -> UsageError:

@@ -82,10 +82,8 @@ def bias(
 
 
 def writable(out: Path) -> Path:
-    """The folder, if it is new, empty or an earlier answer: a user's own files are never written over."""
-    if out.is_dir() and any(out.iterdir()) and not (out / "store").exists() and not (out / "bias.csv").exists():
-        raise UsageError(f"`out` must be new, empty or an earlier answer, got {out}, which holds other files")
-    return store.writable(out, "out")
+    """The folder, if it is new, empty or an earlier answer."""
+    return store.free_folder(out, ("store", "bias.csv"), "answer")
 
 
 def names_of(askers: Sequence[Asker]) -> dict[str, bool]:

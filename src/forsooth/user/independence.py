@@ -72,11 +72,8 @@ def independence(
 
 
 def writable(out: Path) -> Path:
-    """The folder, if it is new, empty or an earlier answer: a user's own files are never written over."""
-    earlier = (out / "store").exists() or (out / "independence.csv").exists()
-    if out.is_dir() and any(out.iterdir()) and not earlier:
-        raise UsageError(f"`out` must be new, empty or an earlier answer, got {out}, which holds other files")
-    return store.writable(out, "out")
+    """The folder, if it is new, empty or an earlier answer."""
+    return store.free_folder(out, ("store", "independence.csv"), "answer")
 
 
 def chosen(
