@@ -1,4 +1,5 @@
 import io
+import os
 from pathlib import Path
 
 import arithmetic
@@ -26,6 +27,14 @@ def test_a_diamond_of_tasks(tmp_path, workers):
     tasks = diamond()
     execute(tasks, Store(tmp_path), workers=workers, progress=Silent())
     assert Store(tmp_path).read(tasks[-1].key).tensors["value"].item() == 36.0
+
+
+def test_what_a_killed_run_left_unfinished_is_swept_by_the_next(tmp_path):
+    left = tmp_path / "unfinished" / f"{'ab' * 16}.0123abcd"
+    left.mkdir(parents=True)
+    os.utime(left, (0, 0))
+    execute(diamond(), Store(tmp_path), workers=1, progress=Silent())
+    assert not left.exists()
 
 
 class Heard(Silent):

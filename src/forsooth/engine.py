@@ -116,6 +116,7 @@ def execute(tasks: Sequence[Task], store: Store, *, workers: int, progress: Prog
     """Leave a cell in the store for every task. `tasks` name what they need before they need it."""
     if workers < 1:
         raise UsageError(f"`workers` must be at least 1, got {workers}")
+    store.sweep()
     tasks = list({task.key: task for task in tasks}.values())
     waiting = [task for task in tasks if not _finished(task, store, progress)]
     progress.start(total=len(tasks), done=len(tasks) - len(waiting))
