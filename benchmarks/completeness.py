@@ -16,8 +16,8 @@ from forsooth.attributions.differences import deep_lift, deep_shap
 from forsooth.attributions.propagation import lrp
 from forsooth.models.resnet import small_resnet
 from forsooth.models.small import cnn
+from forsooth.models.specimens import without_shifts
 from forsooth.seeds import generator
-from forsooth.user.specimens import without_shifts
 
 Explain = Callable[[nn.Module, Tensor, Tensor, Tensor], Tensor]  # model, x, target, other inputs -> maps
 

@@ -31,7 +31,7 @@ from forsooth.report.drawing import rendered
 from forsooth.report.figures import draw
 from forsooth.report.leaderboard import wins
 from forsooth.report.medians import Medians, medians
-from forsooth.stats import mean_of
+from forsooth.stats import mean_interval
 
 ROOT = Path(__file__).parent.parent
 METRICS = ("emd", "ima", "precision")
@@ -103,7 +103,7 @@ def suppressors(table: Medians) -> pd.DataFrame:
 
 
 def with_interval(name: str, by_method: pd.Series) -> dict[str, float]:
-    interval = mean_of(by_method)
+    interval = mean_interval(by_method)
     return {name: interval.mean, f"{name}_low": interval.low, f"{name}_high": interval.high}
 
 

@@ -30,13 +30,14 @@ MAY_IMPORT = {
     "store": {"records"},
     "engine": {"records", "store", "plain"},
     "plugins": {"records", "names"},
+    "adapters": FLOOR | {"games", "engine", "plugins"},
     "settings": {"records", "names", "wording"},
     "report": {"records", "names", "wording", "store", "papers", "counted", "stats", "scores"},
     "suites": FLOOR | ROOMS | {"engine", "store", "plain", "plugins", "settings", "counted", "stats", "report"},
     "user": FLOOR
     | {
-        *("games", "attributions", "scores", "counted", "stats", "suites", "report"),
-        *("engine", "store", "plain", "plugins", "progress", "runs"),
+        *("games", "datasets", "models", "attributions", "scores", "counted", "stats", "suites", "report"),
+        *("engine", "store", "plain", "plugins", "adapters", "arguments", "progress", "runs"),
     },
     "arguments": FLOOR | {"plugins", "store", "attributions"},
     "terminal": {"progress"},
@@ -44,6 +45,7 @@ MAY_IMPORT = {
     "runs": {"records", "names", "plugins", "store", "engine", "report", "attributions", "suites"},
     "api": FLOOR
     | {
+        "adapters",
         "arguments",
         "user",
         "plugins",

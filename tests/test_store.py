@@ -32,6 +32,11 @@ def test_what_only_a_later_row_has_is_kept(store):
     assert [row["mask"] for row in store.read("cd" + "0" * 30).rows] == [None, "object"]
 
 
+def test_columns_of_cells_made_before_have_the_names_of_now(store):
+    store.write("old", Cell(rows=({"value": 0.5, "luck": 0.25},)), about={})
+    assert store.rows("old").to_pylist() == [{"value": 0.5, "p_value": 0.25}]
+
+
 def test_nothing_is_left_beside_a_finished_cell(store):
     assert list((store.root / "unfinished").iterdir()) == []
 

@@ -7,10 +7,10 @@ if TYPE_CHECKING:  # for editors and type checkers; at run time names are fetche
     from forsooth.api import bias, check, dryrun, independence, reproduce, run
     from forsooth.records import Dataset, Method, Metric, UsageError
     from forsooth.runs import Run
-    from forsooth.user import BiasResult
-    from forsooth.user.check_words import CheckResult
-    from forsooth.user.dryrun_table import DryRun
-    from forsooth.user.independence_words import IndependenceResult
+    from forsooth.user.bias import BiasResult
+    from forsooth.user.check import CheckResult
+    from forsooth.user.dryrun import DryRun
+    from forsooth.user.independence import IndependenceResult
 
 __version__ = "0.1.0"
 __all__ = [
@@ -36,10 +36,10 @@ _HOMES = {
     "Method": "forsooth.records",
     "Metric": "forsooth.records",
     "UsageError": "forsooth.records",
-    "BiasResult": "forsooth.user",
-    "CheckResult": "forsooth.user.check_words",
-    "DryRun": "forsooth.user.dryrun_table",
-    "IndependenceResult": "forsooth.user.independence_words",
+    "BiasResult": "forsooth.user.bias",
+    "CheckResult": "forsooth.user.check",
+    "DryRun": "forsooth.user.dryrun",
+    "IndependenceResult": "forsooth.user.independence",
     "Run": "forsooth.runs",
     "bias": "forsooth.api",
     "check": "forsooth.api",

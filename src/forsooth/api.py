@@ -1,8 +1,6 @@
 """The doors for Python: what the command line does, a script can do with these functions."""
 
-import datetime
 import shlex
-import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -11,14 +9,14 @@ import pandas as pd
 import torch
 
 from forsooth import names, store
+from forsooth.adapters.trainings import training_path
 from forsooth.arguments import admitted, check_models, method_path, run_folder, usable_device
-from forsooth.engine import Progress, execute
+from forsooth.engine import Progress
 from forsooth.progress import Silent
 from forsooth.records import Choice, Method
 from forsooth.runs import (
     Run,
     Work,
-    assemble,
     choice_facts,
     keep_judgement,
     outcome_of,
@@ -28,14 +26,15 @@ from forsooth.runs import (
 )
 from forsooth.settings import changed, configured
 from forsooth.suites import REPRODUCTIONS, SUITES
-from forsooth.user import Asked, BiasResult, training
-from forsooth.user import bias as bias_door
-from forsooth.user import check as check_door
-from forsooth.user import dryrun as dry
-from forsooth.user import independence as independence_door
-from forsooth.user.check_words import CheckResult
-from forsooth.user.dryrun_table import DryRun
-from forsooth.user.independence_words import IndependenceResult, Wanted
+from forsooth.user import bias as bias_answers
+from forsooth.user import check as check_answers
+from forsooth.user import dryrun as dryrun_answers
+from forsooth.user import independence as independence_answers
+from forsooth.user.bias import BiasRequest, BiasResult
+from forsooth.user.check import CheckRequest, CheckResult
+from forsooth.user.dryrun import DryRun, DryRunRequest
+from forsooth.user.dryrun.request import PLANNED, artefact_names
+from forsooth.user.independence import IndependenceRequest, IndependenceResult
 
 
 def run(
@@ -156,7 +155,7 @@ def bias(
                   those that suit the model. The nulls and the Shapley values themselves are always judged too
     players       pixels, features, grid:N, units:LAYER, or integer labels (*spatial) or (*shape)
     permutations  random orders from which the Shapley values are estimated, or "exact" for at most 20 players
-    baseline      what absent players take: mean, channel_mean, zero, blur, or values (*shape) or (n, *shape)
+    baseline      what replaces hidden features: mean, channel_mean, zero, blur, or values (*shape) or (n, *shape)
     data          (k, *shape), what means are taken over and what methods read as background; None: the inputs
     output        logits: the outputs as they are; probabilities: their softmax
     channels      how the channels of a gradient become one number: signed_max, max_abs or sum
@@ -166,9 +165,21 @@ def bias(
     """
     if isinstance(model, str) or device != "auto":
         device = usable_device(device)
-    asked = Asked(model, inputs, target, players, permutations, baseline, data, output, channels, device, seed)
-    folder = None if out is None else Path(out)
-    return bias_door.bias(asked, tuple(methods), out=folder, workers=workers, progress=progress)
+    request = BiasRequest(
+        model=model,
+        inputs=inputs,
+        methods=tuple(methods),
+        target=target,
+        players=players,
+        permutations=permutations,
+        baseline=baseline,
+        data=data,
+        output=output,
+        channels=channels,
+        device=device,
+        seed=seed,
+    )
+    return bias_answers.answer(request, out=_folder(out), workers=workers, progress=progress)
 
 
 def dryrun(
@@ -202,12 +213,11 @@ def dryrun(
     out         folder of the run; the same call goes on where it stopped
     workers     processes; every number is the same whatever their count
     """
-    begun = time.monotonic()
-    asked = dry.Asked(
+    request = DryRunRequest(
         data=str(data),
-        train=None if train is None else training.path_of(train),
-        methods=tuple(method_path(m) for m in methods) or dry.PLANNED,
-        artefacts=dry.artefact_names(artefacts),
+        train=training_path(train),
+        methods=tuple(method_path(method) for method in methods) or PLANNED,
+        artefacts=artefact_names(artefacts),
         size=size,
         images=images,
         visibility=visibility,
@@ -215,17 +225,7 @@ def dryrun(
         device=usable_device(device),
         seed=seed,
     )
-    folder = dry.outside(Path(out) if out is not None else Path("forsooth-runs") / "dryrun", asked.data)
-    plan = dry.plan(asked)
-    folder = run_folder(folder)
-    cells = store.Store(folder / "store")
-    execute(plan.tasks, cells, workers=workers, progress=progress or Silent())
-    answer = dry.answer(asked, plan, cells, folder)
-    started = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-    times = {"started": started, "seconds": round(time.monotonic() - begun, 1)}
-    assemble(folder, plan, cells, {**dry.about(asked, answer), **times})
-    answer.report()
-    return answer
+    return dryrun_answers.answer(request, out=_folder(out), workers=workers, progress=progress)
 
 
 def independence(
@@ -254,7 +254,7 @@ def independence(
     patch      grid:N (a cell of an N × N grid, drawn for each input), size:S (a square of S pixels a side), or a mask
                (*spatial) or (n, *spatial)
     bounds     least and largest value of an input; None: those of the inputs
-    layer      what Grad-CAM reads; None: the last convolution
+    layer      what Grad-CAM reads; None: the last module that gives a map
     threshold  change of the saliency of the patch's place from which it draws attention
     workers    processes, where finished work is kept
     out        folder for independence.csv and independence.md; with a model by path and inputs from files also for
@@ -262,9 +262,19 @@ def independence(
     """
     if isinstance(model, str) or device != "auto":
         device = usable_device(device)
-    wanted = Wanted(model, inputs, target, patch, bounds, layer, threshold, device, seed)
-    folder = None if out is None else Path(out)
-    return independence_door.independence(wanted, tuple(methods), out=folder, workers=workers, progress=progress)
+    request = IndependenceRequest(
+        model=model,
+        inputs=inputs,
+        methods=tuple(methods),
+        target=target,
+        patch=patch,
+        bounds=bounds,
+        layer=layer,
+        threshold=threshold,
+        device=device,
+        seed=seed,
+    )
+    return independence_answers.answer(request, out=_folder(out), workers=workers, progress=progress)
 
 
 def check(
@@ -274,12 +284,19 @@ def check(
     seed: int = 0,
     progress: Progress | None = None,
 ) -> CheckResult:
-    """Does a method keep the contract that every method of the catalogue keeps, and if not, what is to be mended?
+    """Does a method keep the contract that every method of the catalogue keeps, and if not, what is to be fixed?
 
     method  `package.module:name`, a function(model, x, target) -> tensor like x, a Captum class, a Method, or a name of
             the catalogue. It is tried on small untrained networks for images, tables and words
     """
-    return check_door.check(method, seed=seed, device=usable_device(device), progress=progress)
+    request = CheckRequest(method=method, device=usable_device(device), seed=seed)
+    return check_answers.answer(request, progress=progress)
+
+
+def _folder(out: str | Path | None) -> Path | None:
+    if out is None:
+        return None
+    return Path(out)
 
 
 def _command(what: str, preset: str | None, choice: Choice, changes: Mapping[str, Any]) -> str:

@@ -34,7 +34,9 @@ def bias(
     methods: Methods = "",
     players: Annotated[str, typer.Option(help="pixels, features, grid:N or units:LAYER")] = "pixels",
     permutations: Annotated[str, typer.Option(help="random orders for the Shapley values, or exact")] = "1000",
-    baseline: Annotated[str, typer.Option(help="absent: mean, channel_mean, zero, blur or a file")] = "mean",
+    baseline: Annotated[
+        str, typer.Option(help="in place of the hidden: mean, channel_mean, zero, blur, a file")
+    ] = "mean",
     data: Annotated[Path | None, typer.Option(help="file of inputs for means and backgrounds; default: inputs")] = None,
     output: Annotated[
         str, typer.Option(help="logits (outputs as they are) or probabilities (their softmax)")
@@ -114,7 +116,7 @@ def independence(
     methods: Methods = "",
     patch: Annotated[str, typer.Option(help="grid:N, size:S (pixels a side) or a file with a mask")] = "grid:4",
     bounds: Annotated[str, typer.Option(help="least and largest input value, e.g. 0,1; default: of the inputs")] = "",
-    layer: Annotated[str | None, typer.Option(help="what Grad-CAM reads; default: the last convolution")] = None,
+    layer: Annotated[str | None, typer.Option(help="what Grad-CAM reads; default: the last that gives a map")] = None,
     threshold: Annotated[float, typer.Option(help="change of saliency that draws attention")] = 0.1,
     device: Device = "auto",
     workers: Workers = 0,

@@ -58,9 +58,6 @@ def task(id: str, *, version: int = 1, **words: str) -> Callable[[Function], Fun
     return named
 
 
-known_as = task
-
-
 def make_task(
     function: Callable[..., Cell],
     arguments: Mapping[str, Any],

@@ -136,7 +136,7 @@ class Method:
     belongs_to: tuple[str, ...] = ()
     variant_of: str = ""
 
-    def __call__(self, model: torch.nn.Module, x: Tensor, target: Tensor, **given: Any) -> Tensor:
+    def __call__(self, model: Callable[..., Tensor], x: Tensor, target: Tensor, **given: Any) -> Tensor:
         """The map for each x, handing over exactly what is declared in `needs` from what is `given`."""
         passed = {need: given[need] for need in self.needs if need not in ("gradient", "module")}
         return self.function(model, x, target, **passed, **self.settings)
@@ -201,7 +201,7 @@ FIELDS = tuple(part.name for part in fields(Row) if part.name != "columns")
 class Cell:
     """What one finished task leaves: tidy rows, named tensors and small facts."""
 
-    rows: tuple[Any, ...] = ()
+    rows: tuple[Row, ...] = ()
     tensors: Mapping[str, Tensor] = field(default_factory=dict)
     facts: Mapping[str, Any] = field(default_factory=dict)
 
@@ -246,7 +246,7 @@ class Plan:
     """The work of a run: tasks in an order that respects their needs, and rows for those who could not meet."""
 
     tasks: tuple[Task, ...]
-    skips: tuple[Any, ...] = ()
+    skips: tuple[Row, ...] = ()
     facts: tuple[str, ...] = ()
 
 

@@ -19,6 +19,7 @@ from forsooth.records import Cell, Row, UsageError
 
 ROWS = "rows.parquet"
 TENSORS = "tensors.safetensors"
+RENAMED_COLUMNS = {"luck": "p_value"}  # of rows in cells that were made before
 META = "meta.json"
 
 
@@ -84,8 +85,12 @@ class Store:
         return Cell(rows=tuple(rows), tensors=tensors, facts=meta["facts"])
 
     def rows(self, key: str) -> pa.Table | None:
+        """The cell's rows, with the names that columns have now; None where it has none."""
         file = self.path(key) / ROWS
-        return pq.read_table(file) if file.is_file() else None
+        if not file.is_file():
+            return None
+        table = pq.read_table(file)
+        return table.rename_columns([RENAMED_COLUMNS.get(name, name) for name in table.column_names])
 
     def set_aside(self, key: str) -> Path:
         """Move a damaged or outdated cell out of the way; nothing is deleted."""

@@ -18,16 +18,27 @@ def number(value: Any, *, digits: int = 3) -> str:
     return f"{value:.{digits}g}"
 
 
-def share(value: Any) -> str:
+def significant(value: Any) -> str:
+    """Three digits of a number of whatever size; what is below rounding is zero.
+
+    >>> significant(0.123456), significant(0.00288), significant(2e-17)
+    ('0.123', '0.00288', '0')
+    """
+    if abs(value) < 1e-9:
+        return "0"
+    return f"{value:.3g}"
+
+
+def share(value: Any, *, digits: int = 0) -> str:
     """A share in per cent; a little is not nothing.
 
-    >>> share(0.0), share(0.001), share(0.396)
-    ('0 %', '<1 %', '40 %')
+    >>> share(0.0), share(0.001), share(0.396), share(0.0083, digits=1)
+    ('0 %', '<1 %', '40 %', '0.8 %')
     """
     part = float(value)
-    if 0 < part < 0.01:
+    if digits == 0 and 0 < part < 0.01:
         return "<1 %"
-    return f"{100 * part:.0f} %"
+    return f"{100 * part:.{digits}f} %"
 
 
 def text(value: Any) -> str:
@@ -53,8 +64,19 @@ def plural(count: int, noun: str) -> str:
     return f"{count} {noun}s"
 
 
+def agreeing(names: Sequence[str], one: str, more: str) -> str:
+    """The form of a verb or a noun for so many names.
+
+    >>> agreeing(["a"], "is", "are"), agreeing(["a", "b"], "is", "are")
+    ('is', 'are')
+    """
+    if len(names) == 1:
+        return one
+    return more
+
+
 def listed(names: Sequence[str], *, most: int = 8) -> str:
-    """Names in a sentence.
+    """Names in a sentence, of which some are left out where they are many.
 
     >>> listed(["a"]), listed(["a", "b", "c"]), listed(["a", "b", "c"], most=2), listed([])
     ('a', 'a, b and c', 'a, b and 1 other', '')
@@ -62,9 +84,18 @@ def listed(names: Sequence[str], *, most: int = 8) -> str:
     shown = list(names[:most])
     if len(names) > most:
         shown.append(plural(len(names) - most, "other"))
-    if len(shown) < 2:
-        return "".join(shown)
-    return f"{', '.join(shown[:-1])} and {shown[-1]}"
+    return joined(shown)
+
+
+def joined(names: Sequence[str], word: str = "and") -> str:
+    """All names in a sentence.
+
+    >>> joined(["a"]), joined(["a", "b", "c"], "or")
+    ('a', 'a, b or c')
+    """
+    if len(names) < 2:
+        return "".join(names)
+    return f"{', '.join(names[:-1])} {word} {names[-1]}"
 
 
 def markdown_table(columns: Iterable[str], lines: Iterable[Iterable[Any]]) -> str:

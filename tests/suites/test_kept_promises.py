@@ -45,18 +45,19 @@ def test_the_promise_is_about_the_baseline_that_a_method_was_given() -> None:
 
 def test_a_method_without_a_promise_has_no_gap() -> None:
     made = explain.attribute("gradient", question(nets.drawn(nets.cnn()).float()))
-    assert explain.gaps(made) is None and explain.with_gaps([], None, [0]) == []
+    assert explain.gaps(made) is None and explain.promise_rows(Row("s", "scores"), [], None, [0]) == []
 
 
 def test_a_broken_promise_changes_the_status_and_not_the_value() -> None:
     made = Cell(tensors={"maps": torch.tensor([[1.0], [1.0], [0.0]]), "promised": torch.tensor([1.05, 2.0, 2.0])})
-    plain = [{"metric": "ima", "sample": s, "value": 0.25, "status": "ok", "message": ""} for s in (7, 8)]
-    zero = {"metric": "ima", "sample": 9, "value": float("nan"), "status": "zero map", "message": "…"}
-    rows = explain.with_gaps([*plain, zero], explain.gaps(made), [7, 8, 9], er=None)
-    assert [(one["status"], one["metric"]) for one in rows[:3]] == [("ok", "ima"), (BROKEN, "ima"), ("zero map", "ima")]
-    assert rows[1]["value"] == 0.25 and rows[1]["message"] == "the map misses the sum that its method promises by 50%"
-    assert [one["value"] for one in rows[3:]] == pytest.approx([0.05 / 1.05, 0.5, 1.0])
-    assert all(one["metric"] == "gap" and one["er"] is None for one in rows[3:])
+    template = Row("s", "scores", metric="ima")
+    plain = [template.having(sample=sample, value=0.25) for sample in (7, 8)]
+    zero = template.having(sample=9, value=float("nan"), status="zero map", message="…")
+    rows = explain.promise_rows(template.having(er=None), [*plain, zero], explain.gaps(made), [7, 8, 9])
+    assert [(one.status, one.metric) for one in rows[:3]] == [("ok", "ima"), (BROKEN, "ima"), ("zero map", "ima")]
+    assert rows[1].value == 0.25 and rows[1].message == "the map misses the sum that its method promises by 50%"
+    assert [one.value for one in rows[3:]] == pytest.approx([0.05 / 1.05, 0.5, 1.0])
+    assert all(one.metric == "gap" and one.columns == {"er": None} for one in rows[3:])
 
 
 def test_boards_count_it_and_verdicts_name_it() -> None:
@@ -71,7 +72,7 @@ def test_boards_count_it_and_verdicts_name_it() -> None:
     board = leaderboard(made, "m").set_index("method")
     assert board.loc["a", "broken"] == 0.75 and board.loc["a", "gap"] == 0.3 and board["broken"].isna()["b"]
     words = verdict(made, all_medians(made), {"m": leaderboard(made, "m")})
-    assert "a does not keep its promised sum on 75% of samples (median gap 0.3)" in " ".join(words)
+    assert "a does not keep its promised sum on 75 % of samples (median gap 0.3)" in " ".join(words)
 
 
 def test_a_pair_of_maps_is_as_good_as_its_worse_one() -> None:
@@ -96,7 +97,7 @@ def test_the_door_of_bias_stores_gaps_and_recommends_nobody_without_a_word() -> 
     )
     gaps = found.rows[found.rows["metric"].eq("gap")].groupby("method")["value"].max()
     assert gaps["half"] > 0.1 and gaps["lrp"] < 1e-3 and gaps["deep_lift"] < 1e-3
-    assert "half does not keep its promised sum on 100% of samples" in found.words
+    assert "half does not keep its promised sum on 100 % of samples" in found.words
     if "half" in found.words.rsplit("\n\n", 1)[-1].split(";")[0]:
         assert "half (whose promised sum is not kept)" in found.words
 

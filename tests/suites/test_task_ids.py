@@ -26,12 +26,12 @@ def work(*, number: int) -> Cell:
 
 
 def test_a_key_follows_the_id_and_not_the_place_of_the_function():
-    here = engine.known_as("demo.work")(work)
+    here = engine.task("demo.work")(work)
 
     def elsewhere(*, number: int) -> Cell:
         return Cell(facts={"number": number})
 
-    moved = engine.known_as("demo.work")(elsewhere)
-    other = engine.known_as("demo.other")(lambda *, number: Cell())
+    moved = engine.task("demo.work")(elsewhere)
+    other = engine.task("demo.other")(lambda *, number: Cell())
     keys = [engine.make_task(f, {"number": 1}, name="any", version=1).key for f in (here, moved, other)]
     assert keys[0] == keys[1] != keys[2]

@@ -74,13 +74,7 @@ def _dots(axis: Axes, lines: pd.DataFrame) -> None:
     place = np.arange(len(lines), dtype=float)
     partial = lines["panels"].lt(lines["of"]).to_numpy()
     place[partial] += 0.6
-    colour = np.where(lines["null"], NULL, BLUE)
-    axis.hlines(place, lines["q1"], lines["q3"], color=colour, alpha=0.28, linewidth=5)
-    axis.hlines(place, lines["low"], lines["high"], color=np.where(lines["null"], MUTED, INK), linewidth=1.6)
-    look: dict[str, Any] = {"s": 20, "edgecolor": "white", "linewidth": 0.7, "zorder": 3}
-    for null, marker in ((False, "o"), (True, "D")):
-        chosen = lines["null"].eq(null).to_numpy()
-        axis.scatter(lines["score"][chosen], place[chosen], marker=marker, color=colour[chosen], **look)
+    _scores(axis, lines, place)
     _bands(axis, lines["group"].tolist(), place)
     axis.set_yticks(place, [_partial_name(line) for line in lines.to_dict("records")])
     for label, null in zip(axis.get_yticklabels(), lines["null"], strict=True):
@@ -88,6 +82,17 @@ def _dots(axis: Axes, lines: pd.DataFrame) -> None:
     axis.set_ylim(place[-1] + 0.7, -0.7)
     axis.grid(axis="x")
     axis.spines["left"].set_visible(False)
+
+
+def _scores(axis: Axes, lines: pd.DataFrame, place: Floats) -> None:
+    """Quartiles, interval and score of every method; nulls are grey diamonds."""
+    colour = np.where(lines["null"], NULL, BLUE)
+    axis.hlines(place, lines["q1"], lines["q3"], color=colour, alpha=0.28, linewidth=5)
+    axis.hlines(place, lines["low"], lines["high"], color=np.where(lines["null"], MUTED, INK), linewidth=1.6)
+    look: dict[str, Any] = {"s": 20, "edgecolor": "white", "linewidth": 0.7, "zorder": 3}
+    for null, marker in ((False, "o"), (True, "D")):
+        chosen = lines["null"].eq(null).to_numpy()
+        axis.scatter(lines["score"][chosen], place[chosen], marker=marker, color=colour[chosen], **look)
 
 
 def _partial_name(line: Mapping[str, Any]) -> str:

@@ -65,10 +65,15 @@ def board(table: Medians, *, gaps: pd.DataFrame = NO_GAPS) -> pd.DataFrame:
     frame = frame.join(quartiles(table.rows), on="method")
     frame[RANKS] = found.ranks.T
     frame["group"] = found.groups
-    frame = frame.join(table.rows.groupby("method")["failed"].mean(), on="method")
-    frame = frame.join(gaps, on="method").join(spread_of_trainings(table.rows), on="method")
+    for beside in (_failed(table), gaps, spread_of_trainings(table.rows)):
+        frame = frame.join(beside, on="method")
     frame = frame.assign(panels=found.panels, of=len(table.panels), wins=wins(table).sum(axis=0), null=table.null)
     return frame.iloc[found.order].astype(dict.fromkeys(RANKS, "Int64")).reset_index(drop=True)
+
+
+def _failed(table: Medians) -> pd.Series:
+    """The share of samples without a score, by method."""
+    return table.rows.groupby("method")["failed"].mean()
 
 
 def wins(table: Medians) -> Bools:

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 import pandas as pd
 
 from forsooth.records import TOLERANCE
+from forsooth.wording import share
 
 NO_GAPS = pd.DataFrame({"gap": [], "broken": []}, dtype=float)
 NAMED = 0.05  # share of broken promises from which a method is named
@@ -32,10 +33,10 @@ def broken_promises(table: pd.DataFrame) -> dict[str, str]:
 
 
 def _sentence(line: object) -> str:
-    method, share, gap = (getattr(line, name) for name in ("Index", "broken", "gap"))
+    method, broken, gap = (getattr(line, name) for name in ("Index", "broken", "gap"))
     return (
-        f"{method} does not keep its promised sum on {share:.0%} of samples (median gap {gap:.2g}): its maps there are "
-        "not what the method is defined to be."
+        f"{method} does not keep its promised sum on {share(broken)} of samples (median gap {gap:.2g}): its maps there "
+        "are not what the method is defined to be."
     )
 
 

@@ -56,21 +56,13 @@ from forsooth.stats.intervals import (
     variance_ratio_interval,
 )
 
-# Former names, until their last callers have moved.
-crossed = crossed_interval
-mean_of = mean_interval
-share_of = share_interval
-
 __all__ = [
     "SHARE",
     "Interval",
-    "crossed",
     "crossed_interval",
     "holm",
     "mean_interval",
-    "mean_of",
     "samples_and_trainings",
     "share_interval",
-    "share_of",
     "variance_ratio_interval",
 ]

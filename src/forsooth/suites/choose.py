@@ -66,8 +66,8 @@ def classes_of(
     where   the factors of the panel that these rows belong to
     """
     values, counts = labels.cpu().unique(return_counts=True)
-    told = [str(value) if names is None else names[value] for value in values.tolist()]
-    return [
-        {**(where or {}), "role": role, "class": name, "count": count}
-        for name, count in zip(told, counts.tolist(), strict=True)
-    ]
+    lines = []
+    for value, count in zip(values.tolist(), counts.tolist(), strict=True):
+        name = str(value) if names is None else names[value]
+        lines.append({**(where or {}), "role": role, "class": name, "count": count})
+    return lines

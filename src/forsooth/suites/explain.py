@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from forsooth import chunks, plugins, seeds
 from forsooth.attributions import METHODS
@@ -23,20 +23,27 @@ class Question:
     """What a method is asked: the model, the inputs and all that a method may declare to need.
 
     x (n, *shape), target (n,), background (k, *shape), fit (m, *shape), truth (n, *map); layer a dotted name
-    game     keywords for methods that take them: the baseline (*shape) and the players of a game, to ask all alike
+    game     keywords for methods that take them: the baseline, (*shape) or (n, *shape), and the players of a game, to
+             ask all alike
     samples  (n,) the inputs' numbers, by which each has draws of its own; None: 0 … n - 1
+    whole    all inputs are handed over at once, however many they are
     """
 
-    model: nn.Module
+    model: Callable[..., Tensor]
     x: Tensor
     target: Tensor
     background: Tensor
     fit: Tensor
-    truth: Tensor
+    truth: Tensor | None
     layer: str | None
     seed: int
     game: Mapping[str, Any] = field(default_factory=dict)
     samples: Tensor | None = None
+    whole: bool = False
+
+
+class WrongShape(Exception):
+    """A method gave something else than a map for each input; the message says what."""
 
 
 def attribute(asked: str | Method, question: Question) -> Cell:
@@ -48,19 +55,21 @@ def attribute(asked: str | Method, question: Question) -> Cell:
     method = with_game(record, question.game)
     try:
         with lent_randomness(seeds.derive(question.seed, method.name)):
-            maps = _maps(method, question)
-    except (
-        Exception,
-        SystemExit,
-    ) as error:  # a user's method may raise anything or leave; it is a row, and tried again
-        return Cell(facts={"failed": True, "status": "error", "message": plugins.describe_error(error)})
-    if not isinstance(maps, Tensor) or maps.shape != question.x.shape:
-        return Cell(facts={"failed": True, "status": "wrong shape", "message": misshapen(maps, question.x)})
+            maps = maps_of(record, question)
+    except (Exception, SystemExit) as error:  # a user's method may raise anything, or leave
+        return Cell(facts=refusal(error))
     tensors = {"maps": maps.detach().float().cpu()}
     if method.promise:
         given = {"background": question.background}
         tensors["promised"] = promised(method, question.model, question.x, question.target, **given).cpu()
     return Cell(tensors=tensors, facts={"status": "ok", "message": ""})
+
+
+def refusal(error: BaseException) -> dict[str, Any]:
+    """What a cell notes of a method that gave no maps: it is a row, and tried again by the next run."""
+    if isinstance(error, WrongShape):
+        return {"failed": True, "status": "wrong shape", "message": str(error)}
+    return {"failed": True, "status": "error", "message": plugins.describe_error(error)}
 
 
 def misshapen(maps: Any, x: Tensor) -> str:
@@ -77,19 +86,40 @@ def with_game(method: Method, game: Mapping[str, Any]) -> Method:
     return replace(method, settings={**method.settings, **{name: game[name] for name in game if name in takes}})
 
 
-def _maps(method: Method, question: Question) -> Tensor:
-    """Maps in slices that fit the memory. What is drawn goes by the method and by the input, never by the slice."""
-    given = {"background": question.background, "fit": question.fit, "layer": question.layer}
+def maps_of(method: Method, question: Question, *, stream: str | None = None) -> Tensor:
+    """Maps in slices that fit the memory. What is drawn goes by the method and by the input, never by the slice.
 
-    def ask(x: Tensor, target: Tensor, truth: Tensor, numbers: Tensor) -> Tensor:
-        drawn = draws(question.seed, method.name, numbers)
-        return method(question.model, x, target, **given, truth=truth, **drawn)
+    stream   from which inputs draw; None: that of the method's name
+    returns  (n, *shape); WrongShape where the method gives anything else
+    """
+    shared = {"background": question.background, "fit": question.fit, "layer": question.layer}
+    numbers = torch.arange(len(question.x))
+    if question.samples is not None:
+        numbers = question.samples
 
-    numbers = torch.arange(len(question.x)) if question.samples is None else question.samples
+    def ask(x: Tensor, target: Tensor, rows: Tensor) -> Tensor:
+        ready = with_game(method, _game_of(question, rows))
+        drawn = draws(question.seed, stream or method.name, numbers[rows])
+        truth = None if question.truth is None else question.truth[rows]
+        # Copies, since a user's method may write into what it is handed.
+        return ready(question.model, x.clone(), target.clone(), **shared, truth=truth, **drawn)
+
+    size = max(1, VALUES_AT_ONCE // max(1, question.x[:1].numel()))
     # A user's method or null sees all images at once, since it may fit on them or draw for all of them in turn.
-    whole = method.null or ":" in method.name or "fit" in method.needs
-    size = len(question.x) if whole else max(1, VALUES_AT_ONCE // question.x[0].numel())
-    return chunks.over(ask, question.x, question.target, question.truth, numbers, size=max(1, size))
+    if question.whole or method.null or plugins.is_users(method) or "fit" in method.needs:
+        size = max(1, len(question.x))
+    maps = chunks.over(ask, question.x, question.target, torch.arange(len(question.x)), size=size)
+    if not isinstance(maps, Tensor) or maps.shape != question.x.shape:
+        raise WrongShape(misshapen(maps, question.x))
+    return maps
+
+
+def _game_of(question: Question, rows: Tensor) -> Mapping[str, Any]:
+    """The game of some of the inputs: each has a baseline of its own, or all have one."""
+    baseline = question.game.get("baseline")
+    if isinstance(baseline, Tensor) and baseline.ndim == question.x.ndim:
+        return {**question.game, "baseline": baseline[rows]}
+    return question.game
 
 
 def draws(seed: int, name: str, samples: Tensor) -> dict[str, Any]:
@@ -131,60 +161,6 @@ def gaps(made: Cell) -> Tensor | None:
     if "promised" not in made.tensors:
         return None
     return completeness_gap(made.tensors["maps"], made.tensors["promised"])
-
-
-def with_gaps(
-    rows: Sequence[Mapping[str, Any]], gap: Tensor | None, samples: Sequence[int], **more: Any
-) -> list[dict[str, Any]]:
-    """The rows, and a row `gap` for each sample of a method that promises a sum.
-
-    rows     score rows of some metrics; those of a sample whose promise is broken get that status and keep their value
-    gap      (n,) as from `gaps`
-    samples  (n,) the samples' numbers
-    more     columns that the rows of gaps have beside
-    """
-    if gap is None:
-        return [dict(row) for row in rows]
-    by_sample = dict(zip(samples, gap.tolist(), strict=True))
-    found = [broken(row, by_sample.get(row["sample"], 0.0)) for row in rows]
-    plain = {"metric": "gap", "status": "ok", "message": "", **more}
-    known = {int(sample): value for sample, value in by_sample.items() if value == value}
-    return found + [{**plain, "sample": sample, "value": value} for sample, value in known.items()]
-
-
-def broken(row: Mapping[str, Any], gap: float) -> dict[str, Any]:
-    """The row, with another status where its map has a score and misses the promised sum by more than rounding."""
-    if row["status"] != "ok" or not gap > TOLERANCE:
-        return dict(row)
-    return {**row, "status": BROKEN, "message": f"the map misses the sum that its method promises by {gap:.0%}"}
-
-
-def score(
-    maps: Tensor, reads: Mapping[str, Tensor], metrics: Sequence[Metric], samples: Sequence[int]
-) -> list[dict[str, Any]]:
-    """One row per sample and metric; a map that says nothing or is not finite is a row with that status.
-
-    maps     (n, *map), channels already reduced
-    reads    what metrics read beside the map, by name
-    samples  (n,) the samples' numbers
-    """
-    flat = maps.flatten(1)
-    finite, zero = flat.isfinite().all(1), (flat == 0).all(1)
-    status = ["not finite" if not f else "zero map" if z else "ok" for f, z in zip(finite, zero, strict=True)]
-    told = {"ok": "", "not finite": "the map holds nan or infinity", "zero map": "the map is zero everywhere"}
-    rows = []
-    for metric in metrics:
-        values = metric.function(maps, *(reads[name] for name in metric.reads)).tolist()
-        for sample, value, state in zip(samples, values, status, strict=True):
-            row = {
-                "metric": metric.name,
-                "sample": int(sample),
-                "value": value,
-                "status": state,
-                "message": told[state],
-            }
-            rows.append({**row, "status": "undefined"} if state == "ok" and value != value else row)
-    return rows
 
 
 def score_rows(
@@ -232,8 +208,8 @@ def skipped(template: Row, reason: str) -> Row:
 
 def no_scores(template: Row, metrics: Iterable[str], samples: Iterable[int], facts: Mapping[str, Any]) -> list[Row]:
     """A row without a value for each metric and sample of a method that gave no maps, with the status and message."""
-    told = template.having(value=float("nan"), status=facts["status"], message=facts.get("message", ""))
-    return [told.having(metric=metric, sample=int(sample)) for metric, sample in itertools.product(metrics, samples)]
+    lost = template.having(value=float("nan"), status=facts["status"], message=facts.get("message", ""))
+    return [lost.having(metric=metric, sample=int(sample)) for metric, sample in itertools.product(metrics, samples)]
 
 
 def without_maps(template: Row, metrics: Iterable[str], made: Cell) -> Cell:

@@ -4,17 +4,17 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
-from scipy import stats
 
-from forsooth.stats import SHARE, Interval, crossed, holm, mean_of, share_of
-
-__all__ = ["SHARE", "Interval", "above", "around", "crossed", "holm", "mean_of", "share_of", "verdict"]
+from forsooth.stats import Interval, mean_interval
+from forsooth.stats.claims import directions
 
 
 def verdict(claim: str, found: Interval, *, holds: bool, fails: bool, more: str = "") -> str:
     """One line: the claim, our number, and whether it holds; "inconclusive" where the interval says neither."""
-    return f"{claim}: {outcome(holds, fails)}. Ours {found}{'; ' + more if more else ''}."
+    line = f"{claim}: {outcome(holds, fails)}. Ours {found}"
+    if more:
+        line = f"{line}; {more}"
+    return f"{line}."
 
 
 def outcome(holds: bool, fails: bool) -> str:
@@ -37,29 +37,12 @@ def all_above(claims: Mapping[str, Sequence[float] | pd.Series], *, level: float
     claims  words -> one value per model
     level   of one side, as in the interval that is shown; that one is of its claim alone
     """
-    told = corrected(len(claims))
-    rises = holm([rise(values) for values in claims.values()])
-    falls = holm([rise(-np.asarray(values, dtype=float)) for values in claims.values()])
-    return [
-        verdict(f"{words}{told}", mean_of(values), holds=up <= level, fails=down <= level)
-        for (words, values), up, down in zip(claims.items(), rises, falls, strict=True)
-    ]
-
-
-def rise(values: Sequence[float] | pd.Series | NDArray[np.float64]) -> float:
-    """p of the t test whether the mean is above 0; nan where values are too few, or all 0.
-
-    >>> round(rise([0.1, 0.2, 0.3]), 3)
-    0.037
-    """
-    known = np.asarray(values, dtype=float)
-    known = known[np.isfinite(known)]
-    if len(known) < 2:
-        return float("nan")
-    spread = known.std(ddof=1) / np.sqrt(len(known))
-    if spread == 0:
-        return {1.0: 0.0, -1.0: 1.0}.get(float(np.sign(known.mean())), float("nan"))
-    return float(stats.t.sf(known.mean() / spread, len(known) - 1))
+    signs = directions(list(claims.values()), level=level)
+    lines = []
+    for (words, values), sign in zip(claims.items(), signs, strict=True):
+        claim = f"{words}{corrected(len(claims))}"
+        lines.append(verdict(claim, mean_interval(values), holds=sign > 0, fails=sign < 0))
+    return lines
 
 
 def corrected(count: int) -> str:

@@ -1,5 +1,5 @@
-"""The user's own model and data: questions that need no ground truth."""
+"""The user's own model, data and methods: questions that need no ground truth.
 
-from forsooth.user.bias import Asked, BiasResult
-
-__all__ = ["Asked", "BiasResult"]
+Each is a folder of the same shape: `request` (what the user asks), `work` (the tasks), `result` (table, rows and
+words) and `words` (the same in sentences).
+"""

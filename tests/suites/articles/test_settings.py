@@ -97,3 +97,9 @@ def test_numbers_that_cannot_be_are_refused_before_any_work(tmp_path, name, valu
 
 def test_all_documents_and_the_epochs_of_the_recipe_are_none():
     check(dataclasses.replace(QUICK, samples=None, epochs=None))
+
+
+@pytest.mark.parametrize(("old", "new"), list(RENAMED.items()))
+def test_an_old_word_is_answered_with_the_new_one(tmp_path, old, new):
+    with pytest.raises(UsageError, match=f"'{old}' is called '{new}' now"):
+        api.run("articles", settings={**TINY, old: 1}, out=tmp_path / "no")

@@ -65,14 +65,19 @@ def _shares(results: Results, rows: pd.DataFrame, kinds: tuple[str, ...], models
     methods = [name for name in results.run["methods"] if rows["method"].eq(name).any()]
     figure = sheet(max(7.6, 2.1 + 2.6 * len(models)), 0.9 + len(kinds) * (0.4 + 0.17 * len(methods)))
     axes = figure.subplots(len(kinds), len(models), squeeze=False, sharex=True, sharey=True)
-    axes[0, 0].set(xlim=(0, 1.0), ylim=(len(methods) - 0.4, -0.6))
-    axes[0, 0].set_xticks([0, 0.5, 1], ["0", "50", "100"])
-    axes[0, 0].set_yticks(range(len(methods)), methods)
+    _label(axes[0, 0], methods)
     for axis, (kind, model) in zip(axes.flat, itertools.product(kinds, models), strict=True):
         _stacked(axis, rows[rows["kind"].eq(kind) & rows["model"].isin([model, NO_MODEL])], methods)
         note(axis, f"{kind}, {model}", (0, 1), (0, 4))
     _finish(figure, axes[-1], "Attr%", SHARES_LEGEND)
     return figure
+
+
+def _label(axis: Axes, methods: list[str]) -> None:
+    """Ticks of all axes that share those of this one."""
+    axis.set(xlim=(0, 1.0), ylim=(len(methods) - 0.4, -0.6))
+    axis.set_xticks([0, 0.5, 1], ["0", "50", "100"])
+    axis.set_yticks(range(len(methods)), methods)
 
 
 def _finish(figure: Figure, lowest: Iterable[Axes], words: str, legend: list[Any]) -> None:
@@ -87,18 +92,23 @@ def _stacked(axis: Axes, rows: pd.DataFrame, methods: list[str]) -> None:
     """One panel. A method that is not there has no bar."""
     axis.grid(axis="x")
     for place, method in enumerate(methods):
-        start = 0.0
-        for metric, colour in WORDS.items():
-            own = rows[rows["method"].eq(method) & rows["metric"].eq(metric)]
-            if own.empty:
-                continue
-            share = attr_interval(own)
-            axis.barh(place, share.mean, left=start, height=0.72, color=colour, linewidth=0)
-            start += share.mean
-            if metric == "attr_words":
-                axis.plot([share.low, share.high], [place, place], color=INK, linewidth=1.1)
+        _bar(axis, place, rows[rows["method"].eq(method)])
     frequency = rows.loc[rows["metric"].eq("attr_words"), "frequency"].astype(float)
     axis.axvline(frequency.mean(), color=INK, linestyle=(0, (4, 3)), linewidth=0.9)
+
+
+def _bar(axis: Axes, place: int, rows: pd.DataFrame) -> None:
+    """The three shares of one method, one after the other, and the interval of the first."""
+    start = 0.0
+    for metric, colour in WORDS.items():
+        own = rows[rows["metric"].eq(metric)]
+        if own.empty:
+            continue
+        share = attr_interval(own)
+        axis.barh(place, share.mean, left=start, height=0.72, color=colour, linewidth=0)
+        start += share.mean
+        if metric == "attr_words":
+            axis.plot([share.low, share.high], [place, place], color=INK, linewidth=1.1)
 
 
 def articles_selection(results: Results, tables: Tables) -> tuple[Drawing, ...]:

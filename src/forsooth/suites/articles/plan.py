@@ -52,9 +52,9 @@ def plan(settings: Settings, choice: Choice) -> Plan:
         work += selecting_tasks(spec, trained, choice)
         work += page_tasks(spec, trained, settings)
         for method in methods:
-            explaining, skipped = explaining_tasks(method, spec, trained, settings, choice)
+            explaining, unmet = explaining_tasks(method, spec, trained, settings, choice)
             work += explaining
-            skips += skipped
+            skips += unmet
     return Plan(tasks=tuple({task.key: task for task in work}.values()), skips=tuple(skips), facts=FACTS)
 
 
@@ -198,11 +198,16 @@ def explaining_tasks(
         own = panel(spec, reader)
         reason = unable(method, reader.net)
         if reason:
-            row = own.row("scores", "articles", method.name)
-            skips.append(row.having(metric="", sample=-1, status="skipped", message=reason))
+            skips.append(skipped(own, method, reason))
         else:
             work.append(explaining_task(method, index, spec, own, needs, settings, choice))
     return work, skips
+
+
+def skipped(panel: Panel, method: Method, reason: str) -> Row:
+    """The row of a method and a model that cannot meet."""
+    row = panel.row("scores", "articles", method.name)
+    return row.having(metric="", sample=-1, status="skipped", message=reason)
 
 
 def explaining_task(

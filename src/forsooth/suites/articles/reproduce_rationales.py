@@ -55,8 +55,6 @@ def line_of(key: tuple[Any, ...], documents: pd.DataFrame) -> dict[str, Any]:
     if not totals["selected"]:
         recall = no_interval(recall.mean)
     rate = totals["selected"] / totals["words"]
-    of_dataset = optimum(optimal_dataset, rate, documents)
-    of_document = optimum(optimal_document, rate, documents)
     return {
         **dict(zip(("kind", "model", "number", "target"), key, strict=True)),
         "selected": rate,
@@ -69,12 +67,21 @@ def line_of(key: tuple[Any, ...], documents: pd.DataFrame) -> dict[str, Any]:
         "articles": quotient(totals["hits"] + totals["misled"], totals["selected"]),
         "misled": quotient(totals["misled"], totals["selected"]),
         "silent": float(documents["selected"].eq(0).mean()),  # documents of which nothing is selected
+        **optima(rate, documents),
+        "best_precision_asked": optimum(optimal_dataset, target, documents).precision,
+        "on_target": abs(rate - target) <= ON_TARGET,
+    }
+
+
+def optima(rate: float, documents: pd.DataFrame) -> dict[str, float]:
+    """The best at a rate, over the whole data set and in every document."""
+    of_dataset = optimum(optimal_dataset, rate, documents)
+    of_document = optimum(optimal_document, rate, documents)
+    return {
         "best_precision_dataset": of_dataset.precision,
         "best_recall_dataset": of_dataset.recall,
         "best_precision_document": of_document.precision,
         "best_recall_document": of_document.recall,
-        "best_precision_asked": optimum(optimal_dataset, target, documents).precision,
-        "on_target": abs(rate - target) <= ON_TARGET,
     }
 
 
@@ -103,21 +110,26 @@ def claim_7_1(line: Any, most: float) -> str:
     who = f"Article, {line.model}, target {line.target:.0%}"
     if not line.selected:
         return f"{who}: selects no word, published otherwise."
-    gap = max(line.best_precision_dataset - line.precision, line.best_recall_dataset - line.recall)
-    near = gap <= NEAR and line.selected <= most
-    published_near = line.model != RELAXED or line.target > FAULTY
-    finding = "nearly optimal over the data set"
-    if not near:
-        finding = f"not {finding}"
-    if not line.on_target:
-        finding += f" with the {line.selected:.0%} of the words that it selects"
-    agreement = "as published" if near == published_near else "published otherwise"
     return (
-        f"{who}: {finding}, {agreement}. Precision {line.precision:.2f} [{line.precision_low:.2f}, "
+        f"{who}: {finding(line, most)}. Precision {line.precision:.2f} [{line.precision_low:.2f}, "
         f"{line.precision_high:.2f}] of {line.best_precision_dataset:.2f}, recall {line.recall:.2f} "
         f"[{line.recall_low:.2f}, {line.recall_high:.2f}] of {line.best_recall_dataset:.2f}; nothing is selected in "
         f"{line.silent:.0%} of the documents: there only silence can tell the label."
     )
+
+
+def finding(line: Any, most: float) -> str:
+    gap = max(line.best_precision_dataset - line.precision, line.best_recall_dataset - line.recall)
+    near = gap <= NEAR and line.selected <= most
+    words = "nearly optimal over the data set"
+    if not near:
+        words = f"not {words}"
+    if not line.on_target:
+        words += f" with the {line.selected:.0%} of the words that it selects"
+    published_near = line.model != RELAXED or line.target > FAULTY
+    if near == published_near:
+        return f"{words}, as published"
+    return f"{words}, published otherwise"
 
 
 def claims_7_2(table: pd.DataFrame) -> list[str]:

@@ -1,5 +1,6 @@
 """What rationale models select: the task that counts it, and the best that there could be."""
 
+import itertools
 from collections.abc import Iterator
 
 import torch
@@ -49,15 +50,20 @@ def selected_words(model: nn.Module, tokens: Tensor) -> Tensor:
 
 def selection_rows(template: Row, z: Tensor, chosen: Chosen, metrics: list[str]) -> Iterator[Row]:
     """One row per metric and document for the selections z (k, length)."""
-    masks = chosen.masks()
-    reads = {"truth": masks["correlating"], "x": chosen.tokens}
+    reads = {"truth": chosen.masks()["correlating"], "x": chosen.tokens}
     records = [find(name, METRICS, argument="metrics") for name in metrics]
-    counts = selection.counts(z, *reads.values())._asdict()
-    counts["misled"] = selection.counts(z, masks["non_correlating"], chosen.tokens).hits
-    table = torch.stack(list(counts.values()), dim=1).tolist() * len(metrics)
     rows = explaining.score_rows(template, z, reads, records, chosen.rows.tolist())
-    for row, line in zip(rows, table, strict=True):
-        yield selected_or_not(row).having(**dict(zip(counts, line, strict=True)))
+    for row, counts in zip(rows, word_counts(z, chosen) * len(metrics), strict=True):
+        yield selected_or_not(row).having(**counts)
+
+
+def word_counts(z: Tensor, chosen: Chosen) -> list[dict[str, float]]:
+    """How many words of which kind each of the selections z (k, length) holds."""
+    masks = chosen.masks()
+    counts = selection.counts(z, masks["correlating"], chosen.tokens)._asdict()
+    counts["misled"] = selection.counts(z, masks["non_correlating"], chosen.tokens).hits
+    lines = torch.stack(list(counts.values()), dim=1).tolist()
+    return [dict(zip(counts, line, strict=True)) for line in lines]
 
 
 def selected_or_not(row: Row) -> Row:
@@ -76,14 +82,16 @@ def optimum(*, spec: DataSpec, factors: dict[str, str]) -> Cell:
     chosen = Chosen(documents, documents.dataset.splits["test"])
     relevant = chosen.masks()["correlating"].sum(1)
     template = Panel(factors["kind"]).row("optimum", data.source(documents)).having(sample=-1)
-    table = []
-    for line, best in LINES.items():
-        for rate in RATES:
-            at_rate = template.having(line=line, rate=rate)
-            precision, recall = best(rate, relevant, chosen.lengths)
-            table.append(defined(at_rate.having(metric=PRECISION, value=precision)))
-            table.append(defined(at_rate.having(metric=RECALL, value=recall)))
+    table: list[Row] = []
+    for (line, best), rate in itertools.product(LINES.items(), RATES):
+        table += optimum_rows(template.having(line=line, rate=rate), best(rate, relevant, chosen.lengths))
     return Cell(rows=tuple(table))
+
+
+def optimum_rows(template: Row, best: selection.Optimum) -> list[Row]:
+    """Precision and recall at one rate."""
+    precision = template.having(metric=PRECISION, value=best.precision)
+    return [defined(precision), defined(template.having(metric=RECALL, value=best.recall))]
 
 
 def defined(row: Row) -> Row:

@@ -41,17 +41,19 @@ def train(*, spec: DataSpec, net: NetSpec, recipe: train_text.TextRecipe, panel:
     template = panel.row("training", data.source(documents))
     template = template.having(selected=trained.test_rate, sizes=data.sizes(documents))
     row = networks.accuracy_row(template, trained.test_accuracy, gate=recipe.gate, passed=trained.passed)
-    facts = {
+    facts = {"net": net.name, "variant": net.variant, "said": data.notes(spec), **outcome(trained)}
+    return Cell(rows=(row,), tensors=networks.weights_of(trained.module), facts=facts)
+
+
+def outcome(trained: train_text.TrainedText) -> dict[str, Any]:
+    """How a training went."""
+    return {
         "passed": trained.passed,
-        "net": net.name,
-        "variant": net.variant,
         "reached": trained.reached,
         "attempts": list(trained.attempts),
         "epochs": len(trained.history),
         "rate": plain_number(trained.test_rate),
-        "said": data.notes(spec),
     }
-    return Cell(rows=(row,), tensors=networks.weights_of(trained.module), facts=facts)
 
 
 def untrained(net: str, variant: str, spec: DataSpec) -> nn.Module:
@@ -81,15 +83,19 @@ def explain(*trained: Cell, spec: DataSpec, index: int, ask: Ask, panel: Panel) 
     model: nn.Module = NoModel()
     if index >= 0:
         model = loaded(trained[index], spec, device=ask.device)
-    chosen = data.explained(documents, ask.samples)
-    weighed = weigh_words(model, chosen, ask, fit=documents.dataset.splits["train"])
+    return scored(model, data.explained(documents, ask.samples), ask, panel, template)
+
+
+def scored(model: nn.Module, chosen: Chosen, ask: Ask, panel: Panel, template: Row) -> Cell:
+    """The weights of the words of the chosen documents, scored, and what of them is kept."""
+    weighed = weigh_words(model, chosen, ask, fit=chosen.documents.dataset.splits["train"])
     facts: dict[str, Any] = {"drawn": data.drawn(chosen, panel.kind)}
     if any(weighed.failures):
         facts["failed"] = True
     if ask.show:
         facts["pictures"] = [{**asdict(panel), "method": ask.method, "shows": "weights", "tensor": "shown"}]
-    rows = score(weighed, chosen, ask.metrics, template)
-    return Cell(rows=tuple(rows), tensors=kept_weights(weighed.weights.float(), chosen, ask), facts=facts)
+    tensors = kept_weights(weighed.weights.float(), chosen, ask)
+    return Cell(rows=tuple(score(weighed, chosen, ask.metrics, template)), tensors=tensors, facts=facts)
 
 
 def kept_weights(weights: Tensor, chosen: Chosen, ask: Ask) -> dict[str, Tensor]:

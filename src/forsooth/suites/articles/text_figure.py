@@ -175,20 +175,19 @@ def _paragraphs(document: Document, maps: dict[str, Floats]) -> Figure:
     """One paragraph for each method, its name to the left."""
     places = placed(document.words)
     lines = _lines(document.words, places)
-    axis = _sheet_of_letters(len(maps) * (len(lines) + GAP), margin=max(map(len, maps)))
+    figure = _sheet_of_letters(len(maps) * (len(lines) + GAP), margin=max(map(len, maps)))
+    (axis,) = figure.axes
     for number, (method, weights) in enumerate(maps.items()):
         top = number * (len(lines) + GAP) + GAP / 2
         _paint(axis, document, places, weights, top)
         for line, words in enumerate(lines):
             axis.text(0, top + line + 0.5, words, ha="left", color=INK, **LETTERS)
         axis.text(-1.2, top + 0.5, method + _mark(weights), ha="right", color=MUTED, **LETTERS)
-    figure = axis.get_figure(root=True)
-    assert figure is not None
     return figure
 
 
-def _sheet_of_letters(lines: float, *, margin: int) -> Axes:
-    """Axes whose units are letters and lines, with so many letters to the left."""
+def _sheet_of_letters(lines: float, *, margin: int) -> Figure:
+    """A figure of axes whose units are letters and lines, with so many letters to the left."""
     left = 0.25 + CHARACTER * margin
     figure = sheet(left + ACROSS * CHARACTER + 0.2, lines * ROW + 0.2)
     figure.set_dpi(150)  # as it is saved: at 100 the letters would be rounded to wider ones
@@ -196,7 +195,7 @@ def _sheet_of_letters(lines: float, *, margin: int) -> Axes:
     axis = figure.add_axes((left / width, 0.1 / height, ACROSS * CHARACTER / width, lines * ROW / height))
     axis.set(xlim=(0, ACROSS), ylim=(lines, 0))
     axis.set_axis_off()
-    return axis
+    return figure
 
 
 def _lines(words: Sequence[str], places: Sequence[Place]) -> list[str]:
@@ -209,15 +208,20 @@ def _lines(words: Sequence[str], places: Sequence[Place]) -> list[str]:
 
 def _paint(axis: Axes, document: Document, places: Sequence[Place], weights: Floats, top: float) -> None:
     """Backgrounds by attribution, and lines below the articles."""
-    sizes = np.nan_to_num(np.abs(weights), posinf=0)
-    sizes = sizes / (sizes.max(initial=0) or 1.0)
     boxes = [Rectangle((place.column, top + place.line + 0.08), place.width, 0.78) for place in places]
-    shades = colormaps["OrRd"](0.65 * sizes)
-    shades[sizes < 0.01] = (1, 1, 1, 1)
-    axis.add_collection(PatchCollection(boxes, facecolors=shades, linewidths=0))
+    axis.add_collection(PatchCollection(boxes, facecolors=_shades(weights), linewidths=0))
     correlating, non_correlating = document.articles > 0
     axis.add_collection(_underlines(places, correlating, top, colors=ORANGE, linewidths=2.2))
     axis.add_collection(_underlines(places, non_correlating, top, colors=BLUE, linewidths=1.0))
+
+
+def _shades(weights: Floats) -> Floats:
+    """A colour (length, 4) for each word, by the size of its weight; white for next to nothing."""
+    sizes = np.nan_to_num(np.abs(weights), posinf=0)
+    sizes = sizes / (sizes.max(initial=0) or 1.0)
+    shades: Floats = colormaps["OrRd"](0.65 * sizes)
+    shades[sizes < 0.01] = (1, 1, 1, 1)
+    return shades
 
 
 def _underlines(places: Sequence[Place], below: NDArray[np.bool_], top: float, **look: Any) -> LineCollection:

@@ -160,9 +160,6 @@ def question(model: nn.Module, chosen: Chosen, ask: Ask, *, fit: Tensor) -> expl
     reader = on_vectors(model)
     with torch.no_grad():
         target = reader(x).argmax(1)
-    seed = ask.seed
-    if ask.null:
-        seed = seeds.derive(ask.seed, int(chosen.rows[0]))
     return explaining.Question(
         model=reader,
         x=x,
@@ -171,7 +168,14 @@ def question(model: nn.Module, chosen: Chosen, ask: Ask, *, fit: Tensor) -> expl
         fit=references,
         truth=chosen.masks()["correlating"][:, :length, None].to(ask.device).expand_as(x),
         layer=None,
-        seed=seed,
+        seed=drawing_seed(chosen, ask),
         game={"players": torch.arange(length, device=ask.device)[:, None].expand(x.shape[1:])},
         samples=chosen.rows,
     )
+
+
+def drawing_seed(chosen: Chosen, ask: Ask) -> int:
+    """A null, which is asked about one document at a time, draws by its number."""
+    if ask.null:
+        return seeds.derive(ask.seed, int(chosen.rows[0]))
+    return ask.seed

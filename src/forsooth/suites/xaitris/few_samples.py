@@ -132,6 +132,7 @@ def measure(trained: Cell, *, spec: DataSpec, ask: Ask) -> Cell:
     made = explain.attribute(record, question)
     if "maps" not in made.tensors:
         return nothing(template, made.facts["message"])
+    assert question.truth is not None
     flat = made.tensors["maps"].abs().sum(1)
     return Cell(rows=tuple(rows_of(template, flat, question.truth.cpu(), chosen.tolist())))
 
@@ -193,21 +194,24 @@ def _line(group: pd.DataFrame) -> dict[str, Any]:
     """The numbers of one estimator with one number of masks."""
     if group["metric"].eq("").any():
         return {"status": group["message"].iloc[0]}
-    metrics = [find(name, METRICS, argument="metrics") for name in SCORES]
-    scores = {metric.name: counted(group[group["metric"].eq(metric.name)], metric) for metric in metrics}
-    by_draw = {name: rows.groupby("draw")["value"].median() for name, rows in scores.items()}
-    pixel_counts = group[group["metric"].eq("nonzero")]["value"]
-    shares = group[group["metric"].eq("own right")]["value"]
+    values = {metric: rows["value"] for metric, rows in group.groupby("metric")}
+    imas = scored_by(group, "ima")
+    by_draw = imas.groupby("draw")["value"].median()
     return {
-        "ima": by_draw["ima"].median(),
-        "ima_low": by_draw["ima"].min(),
-        "ima_high": by_draw["ima"].max(),
-        "precision": by_draw["precision"].median(),
-        "zero": scores["ima"]["failed"].mean(),
-        "nonzero": pixel_counts.mean(),
-        "own_right": shares.mean(),
+        "ima": by_draw.median(),
+        "ima_low": by_draw.min(),
+        "ima_high": by_draw.max(),
+        "precision": scored_by(group, "precision").groupby("draw")["value"].median().median(),
+        "zero": imas["failed"].mean(),
+        "nonzero": values["nonzero"].mean(),
+        "own_right": values["own right"].mean(),
         "status": "ok",
     }
+
+
+def scored_by(rows: pd.DataFrame, metric: str) -> pd.DataFrame:
+    """The rows of one metric, in which an empty map counts as the worst."""
+    return counted(rows[rows["metric"].eq(metric)], find(metric, METRICS, argument="metrics"))
 
 
 def verdict(table: pd.DataFrame) -> str:

@@ -78,10 +78,15 @@ def _figure(results: Results, table: Medians, panels: pd.DataFrame) -> Figure:
             _headings(axis, layout, place)
         if place.column == 0:
             _names(axis, table, order)
-            words = figure.text(0.01, _middle(axis), layout.rows[place.row])
-            words.set(rotation=90, va="center", fontsize=10, fontweight="bold")
+            _row_name(figure, axis, layout.rows[place.row])
         drawn.add(place.column)
     return figure
+
+
+def _row_name(figure: Figure, axis: Axes, name: str) -> None:
+    """The name of a row of axes, upright at the left."""
+    words = figure.text(0.01, _middle(axis), name)
+    words.set(rotation=90, va="center", fontsize=10, fontweight="bold")
 
 
 class Place(NamedTuple):

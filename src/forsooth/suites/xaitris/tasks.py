@@ -147,13 +147,16 @@ def score(made: Cell, *, spec: DataSpec, panel: Panel, method: str, metrics: dic
     dataset = data.dataset(spec)
     chosen = made.tensors["samples"]
     flat = made.tensors["maps"].abs().sum(1)  # the papers score |s|; one channel here, so the sum changes nothing
-    reads = {"truth": truth_of(dataset, chosen)}
     records = [find(name, METRICS, argument="metrics") for name in metrics]
-    rows = explaining.score_rows(template, flat, reads, records, chosen.tolist())
+    rows = explaining.score_rows(template, flat, {"truth": truth_of(dataset, chosen)}, records, chosen.tolist())
     rows = explaining.promise_rows(template, rows, explaining.gaps(made), chosen.tolist())
-    tensors = {"example": flat[0], "global": flat.nan_to_num(0.0, 0.0, 0.0).mean(0)}
     label = int(dataset.y[chosen[0]])
-    return Cell(rows=tuple(rows), tensors=tensors, facts={"pictures": pictures(panel, method, label=label)})
+    return Cell(rows=tuple(rows), tensors=shown_maps(flat), facts={"pictures": pictures(panel, method, label=label)})
+
+
+def shown_maps(maps: Tensor) -> dict[str, Tensor]:
+    """The first of maps (n, side, side), and their mean."""
+    return {"example": maps[0], "global": maps.nan_to_num(0.0, 0.0, 0.0).mean(0)}
 
 
 def truth_of(dataset: Dataset, rows: Tensor) -> Tensor:

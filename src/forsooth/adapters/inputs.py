@@ -1,0 +1,170 @@
+"""The user's numbers: arrays in memory or in files, as tensors, after a look at what came. Nothing is unpickled."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import safetensors
+import torch
+from torch import Tensor
+
+from forsooth.records import UsageError
+
+FILES = (".npy", ".npz", ".safetensors")
+MOST_NAMES = 12  # of columns that an error shows
+
+
+def is_file(value: Any) -> bool:
+    """Whether this names a file of numbers, as far as one can tell from its end."""
+    return isinstance(value, str | Path) and Path(value).suffix in FILES
+
+
+def numbers(value: Any, argument: str) -> tuple[Tensor, bool]:
+    """A tensor from a tensor, an array, a table, a list, or the path of a file; and whether it came as an array."""
+    if isinstance(value, str | Path):
+        value = from_file(Path(value), argument)
+    if isinstance(value, Tensor):
+        return value.detach(), False
+    if hasattr(value, "to_numpy"):
+        value = value.to_numpy()
+    array = np.asarray(value)
+    if array.dtype.kind not in "biuf":
+        raise UsageError(f"`{argument}` must hold numbers, got entries of type {array.dtype}")
+    return torch.from_numpy(np.ascontiguousarray(array.astype(array.dtype.newbyteorder("=")))), True
+
+
+def columns_of(value: Any) -> list[Any] | None:
+    """The names of a table's columns, or of a single row's entries; None where nothing has a name."""
+    names = getattr(value, "columns", None)
+    if names is None and not callable(getattr(value, "index", None)):  # a list has a method of that name
+        names = getattr(value, "index", None)
+    if names is None:
+        return None
+    return list(names)
+
+
+def in_order(value: Any, argument: str, columns: list[Any] | None) -> Any:
+    """The same table or row with its columns in the order of `columns`; as it is where either has no names.
+
+    A number has no name of its own, so columns in another order would be taken for one another without a word.
+    """
+    names = columns_of(value)
+    if names is None or columns is None or names == columns or len(names) != len(columns):
+        return value  # another number of columns is refused by its shape
+    if names == list(range(len(names))):  # pandas' own numbers, where nobody gave names
+        return value
+    check_names(names, columns, argument)
+    return value[columns]
+
+
+def check_names(names: list[Any], columns: list[Any], argument: str) -> None:
+    """UsageError unless these are the names of the columns, each once, in whatever order."""
+    if sorted(map(str, names)) == sorted(map(str, columns)) and len(set(names)) == len(names):
+        return
+    lost = [str(name) for name in columns if name not in names]
+    expected = f"`{argument}` must have the columns of `inputs`, in any order"
+    raise UsageError(f"{expected}; {', '.join(lost) or 'one name for each column'} is missing in {_shown(names)}")
+
+
+def check_columns(model: Any, columns: list[Any] | None) -> None:
+    """UsageError where a model knows the names of its columns and the inputs have them in another order."""
+    fitted = getattr(model, "feature_names_in_", None)
+    if fitted is None or columns is None or list(fitted) == columns:
+        return
+    if not all(isinstance(name, str) for name in columns):
+        return
+    expected = f"`inputs` must have the columns that the model was fitted on, in that order: {_shown(fitted)}"
+    raise UsageError(f"{expected}; got {_shown(columns)}")
+
+
+def _shown(names: Iterable[Any]) -> str:
+    words = [str(name) for name in names]
+    if len(words) > MOST_NAMES:
+        return f"{', '.join(words[:MOST_NAMES])} … ({len(words)})"
+    return ", ".join(words)
+
+
+def from_file(path: Path, argument: str) -> Any:
+    """The one array in a .npy, .npz or .safetensors file."""
+    if path.suffix not in FILES:
+        raise UsageError(f"`{argument}` must be a {', '.join(FILES[:-1])} or {FILES[-1]} file, got {path}")
+    if not path.is_file():
+        raise UsageError(f"`{argument}` must be a file that is there, got {path}")
+    try:
+        return _read(path, argument)
+    except (ValueError, OSError, EOFError, safetensors.SafetensorError) as error:
+        raise UsageError(f"`{argument}` must be a file of plain numbers, got {path}: {error}") from error
+
+
+def _read(path: Path, argument: str) -> Any:
+    if path.suffix == ".safetensors":
+        with safetensors.safe_open(path, framework="pt") as opened:
+            return only({name: opened.get_tensor(name) for name in opened.keys()}, path, argument)  # noqa: SIM118
+    if path.suffix == ".npz":
+        with np.load(path, allow_pickle=False) as opened:
+            return only(dict(opened), path, argument)
+    return np.load(path, allow_pickle=False)
+
+
+def only(arrays: dict[str, Any], path: Path, argument: str) -> Any:
+    """The single entry of a file that may hold several."""
+    if len(arrays) != 1:
+        names = sorted(arrays)
+        raise UsageError(f"`{argument}` must be a file with one array, got {path} with {len(names)}: {names}")
+    return next(iter(arrays.values()))
+
+
+def batch(value: Any, argument: str) -> tuple[Tensor, bool]:
+    """Inputs (n, *shape) of real, finite numbers, as floating point, and whether they came as an array."""
+    x, array = numbers(value, argument)
+    if x.ndim < 2 or x.numel() == 0:
+        raise UsageError(f"`{argument}` must have shape (n, *shape) and not be empty, got {tuple(x.shape)}")
+    if x.is_complex():
+        raise UsageError(f"`{argument}` must be real numbers, got {x.dtype}")
+    if not x.is_floating_point():
+        x = x.double()
+    elif x.dtype not in (torch.float32, torch.float64):
+        x = x.float()  # halves are too coarse to add up in
+    bad = int((~x.isfinite()).flatten(1).any(1).sum())
+    if bad:
+        raise UsageError(f"`{argument}` must be finite numbers, got nan or infinity in {bad} of {len(x)} inputs")
+    return x, array
+
+
+def like(value: Any, argument: str, x: Tensor) -> Tensor:
+    """Other inputs (k, *shape) like x (n, *shape), on its device."""
+    other, _ = batch(value, argument)
+    if other.shape[1:] != x.shape[1:]:
+        raise UsageError(f"`{argument}` must have shape {('k', *x.shape[1:])}, got {tuple(other.shape)}")
+    return other.to(x)
+
+
+def targets(value: Any, outputs: Tensor) -> Tensor:
+    """The explained class of every input: (n,) int64.
+
+    value    None: the predicted class; a whole number for all inputs; one for each input, as an array or a file
+    outputs  (n, classes)
+    """
+    n, classes = outputs.shape
+    if value is None:
+        return outputs.argmax(1)
+    target = class_numbers(value, n)
+    if target.shape != (n,):
+        raise UsageError(f"`target` must be one class or one for each of {n} inputs, got shape {tuple(target.shape)}")
+    if target.is_complex() or bool((target != target.long()).any()):
+        raise UsageError(f"`target` must be whole numbers, the classes' places in the outputs, got {target.dtype}")
+    beyond = target[(target < 0) | (target >= classes)]
+    if len(beyond):
+        came = int(beyond.min().clamp(max=0)) or int(beyond.max())  # one below 0 is named first
+        raise UsageError(f"`target` must lie in [0, {classes - 1}], as the model has {classes} outputs, got {came}")
+    return target.long().to(outputs.device)
+
+
+def class_numbers(value: Any, n: int) -> Tensor:
+    """The numbers that the user gave for n inputs: one for all of them, or those in an array or a file."""
+    if isinstance(value, str) and value.lstrip("-").isdecimal():
+        value = int(value)
+    if isinstance(value, int) and not isinstance(value, bool):
+        return torch.full((n,), value)
+    return numbers(value, "target")[0]

@@ -1,0 +1,77 @@
+"""The user's methods: names of the catalogue, paths, records and plain functions become records with a name."""
+
+import functools
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from torch import Tensor
+
+from forsooth import plugins
+from forsooth.adapters.models import as_tensor
+from forsooth.records import Method, UsageError
+
+MethodLike = str | Method | Callable[..., Tensor]
+
+
+@dataclass(frozen=True)
+class NamedMethod:
+    """A method to be asked.
+
+    own       the user wrote it as a plain function, so that its record says nothing of it
+    portable  any process can find it again by its name
+    """
+
+    method: Method
+    own: bool
+    portable: bool
+
+    @property
+    def name(self) -> str:
+        return self.method.name
+
+    def identity(self) -> plugins.Identity:
+        """What tells it from any other in the key of a task."""
+        if self.portable:
+            return plugins.identity(self.method)
+        return {"method": self.name, "version": self.method.version, "code": ""}
+
+
+def named(method: MethodLike, catalogue: Sequence[Method]) -> NamedMethod:
+    """What the user gave, as a record that has a name."""
+    if isinstance(method, Method):
+        return NamedMethod(method, own=False, portable=False)
+    if isinstance(method, str):
+        own = ":" in method and not isinstance(plugins.load(method, argument="methods"), Method)
+        return NamedMethod(plugins.method(method, catalogue), own, portable=True)
+    name = getattr(method, "__name__", type(method).__name__)
+    return NamedMethod(plugins.wrapped(method, name=name), own=True, portable=False)
+
+
+def with_nulls(
+    methods: Iterable[MethodLike], nulls: Iterable[str], catalogue: Sequence[Method], *, reserved: str = ""
+) -> list[NamedMethod]:
+    """The methods, and behind them those of the nulls that are not among them; no two may have one name.
+
+    reserved  a name that no method may have; empty: any will do
+    """
+    chosen = [named(method, catalogue) for method in methods]
+    names = [one.name for one in chosen]
+    if len(set(names)) < len(names) or reserved in names:
+        other = f", other than {reserved}" if reserved else ""
+        raise UsageError(f"`methods` must have names of their own{other}, got {', '.join(names)}")
+    return [*chosen, *(named(null, catalogue) for null in nulls if null not in names)]
+
+
+def accepting_arrays(method: Method) -> Method:
+    """The method, giving a tensor like x where its function gives a numpy array."""
+
+    @functools.wraps(method.function)
+    def function(model: Any, x: Tensor, target: Tensor, **keywords: Any) -> Any:
+        maps = method.function(model, x, target, **keywords)
+        if isinstance(maps, Tensor) or not hasattr(maps, "__array__") or np.asarray(maps).dtype.kind not in "biuf":
+            return maps
+        return as_tensor(maps, x)
+
+    return replace(method, function=function)

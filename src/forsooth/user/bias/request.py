@@ -1,0 +1,61 @@
+"""What the user asks: a model, inputs, and how the Shapley values beside them are reckoned."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from forsooth.adapters.methods import MethodLike
+from forsooth.names import unknown
+from forsooth.records import UsageError
+from forsooth.user.requests import plain_words
+
+KNOWN = {
+    "output": ("logits", "probabilities"),
+    "channels": ("signed_max", "max_abs", "sum"),
+    "device": ("auto", "cpu", "cuda"),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class BiasRequest:
+    """The user's words. Where all of them are text and numbers, the finished work can be kept on disk.
+
+    model         package.module:name, or a torch module, an estimator, a function
+    inputs        (n, *shape): a file, an array or a tensor
+    methods       to judge; empty: those that suit the model
+    target        None: the predicted class; a class; one for each input (n,), in memory or in a file
+    players       pixels, features, grid:N, units:LAYER, or integer labels (*spatial) or (*shape)
+    permutations  random orders of joining, or "exact"
+    baseline      mean, channel_mean, zero, blur, or values (*shape) or (n, *shape)
+    data          (k, *shape), what means are taken over and what methods read as background; None: the inputs
+    output        logits: the outputs as they are; probabilities: their softmax
+    channels      how the channels of a derivative become one number
+    device        auto, cpu or cuda
+    """
+
+    model: Any
+    inputs: Any
+    methods: tuple[MethodLike, ...] = ()
+    target: Any = None
+    players: Any = "pixels"
+    permutations: int | str = 1000
+    baseline: Any = "mean"
+    data: Any = None
+    output: str = "logits"
+    channels: str = "signed_max"
+    device: str = "auto"
+    seed: int = 0
+
+    def words(self) -> dict[str, Any] | None:
+        """What decides the games, as plain values that a task can carry; None where something lives in memory."""
+        return plain_words(self, without=("methods",))
+
+    def check(self) -> None:
+        """UsageError where a word is on no list."""
+        for argument, words in KNOWN.items():
+            word = getattr(self, argument)
+            if word not in words:
+                raise unknown(str(word), words, argument=argument)
+        count = self.permutations
+        whole = isinstance(count, int) and not isinstance(count, bool) and count >= 2
+        if count != "exact" and not whole:
+            raise UsageError(f"`permutations` must be a whole number of at least 2, or exact, got {count!r}")

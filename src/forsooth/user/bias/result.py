@@ -1,0 +1,227 @@
+"""The answer: a table with intervals, who cannot be told apart, and all rows behind it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import pandas as pd
+from torch import Tensor
+
+from forsooth.games.shapley import Estimate
+from forsooth.records import SCORED, Cell, Row
+from forsooth.report.promises import gap_table
+from forsooth.scores import bias
+from forsooth.stats.boards import compared_means, tie_groups
+from forsooth.stats.bootstrap import jackknife_parts
+from forsooth.stats.panels import Floats
+from forsooth.suites import explain
+from forsooth.suites.bias import anchor as anchors
+from forsooth.user.results import Result, or_blank, with_messages
+from forsooth.wording import share, significant
+
+END = "shapley"  # the other end of the scale: Shapley values of another seed, or the anchor itself where it is exact
+NULLS = ("constant", "random")
+SHOWN = ("method", "m_bias", "low", "high", "relative", "worst", "group", "failed", "status")
+ROWS = ("method", "sample", "target", "end", "fraction", "metric", "value", "error", "players", "noise")
+Pairs = Sequence[tuple[str, float]]
+
+
+@dataclass(frozen=True)
+class BiasResult(Result):
+    """How far every method is off, and what follows.
+
+    table  one line per method, least biased first:
+           m_bias     mean over the inputs of the mean over the rows; a row is the top or the bottom 10, 30, 50, 70 or
+                      90 % of the players, as far as there are enough players
+           low, high  95 % interval of this method alone, Student's over the inputs, widened by the jackknife variance
+                      of the sampled Shapley values: rather too wide than too narrow; none of one input
+           relative   m_bias times the root of the number of players: 1 is what a constant map says of each player
+           m_bias_split  the same without the noise in the norm of the Shapley values, where that is defined
+           worst      the row with the largest mean over the inputs
+           group      the same letter: cannot be told apart from the first of the group; paired differences, all pairs
+                      corrected as one family, so that of equal methods any two differ in at most 5 % of runs
+           beats_constant, beats_random  whether it is clearly below that null, in the same family
+           failed     share of the inputs without a usable map; each counts as the worse of the two nulls
+           gap, broken  median gap of a method that promises a sum, and share of the inputs where it misses by over 0.1
+           kind       method, null (ignores the model) or anchor (the Shapley values themselves, sampled once more)
+    rows   one line per method, input, end, fraction and metric
+    words  the same in plain words; the last sentence says what to do
+    """
+
+    title: ClassVar[str] = "Bias of explanations"
+
+    def shown(self) -> pd.DataFrame:
+        """The table for a reader: three digits, and empty where there is no number."""
+        shown = self.table[list(SHOWN)].copy()
+        for name in ("m_bias", "low", "high", "relative"):
+            shown[name] = or_blank(self.table[name], significant)
+        shown["failed"] = or_blank(self.table["failed"], share)
+        shown["status"] = with_messages(self.table)
+        return shown
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What there is to judge.
+
+    anchor   the Shapley values
+    noise    (n,) share of noise in their squared norm, nan where they are all zero
+    target   (n,) the explained classes
+    answers  method -> its cell, with `players` (n, players) where it gave maps, and status and message
+    kinds    method -> method, null or anchor
+    """
+
+    anchor: Estimate
+    noise: list[float]
+    target: Tensor
+    answers: Mapping[str, Cell]
+    kinds: Mapping[str, str]
+
+    @property
+    def maps(self) -> dict[str, Tensor]:
+        """method -> (n, players), of those that gave maps."""
+        cells = self.answers.items()
+        return {name: cell.tensors["players"] for name, cell in cells if "players" in cell.tensors}
+
+    @property
+    def silent(self) -> dict[str, Mapping[str, Any]]:
+        """method -> status and message, of those that gave none."""
+        cells = self.answers.items()
+        return {name: cell.facts for name, cell in cells if "players" not in cell.tensors}
+
+
+def tabled(judged: Judged) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The table and the rows of `BiasResult`."""
+    lines = compared(judged.maps, judged.anchor)
+    for name, facts in judged.silent.items():
+        state = {"status": facts["status"], "message": facts["message"]}
+        lines.append({"method": name, "group": "", "worst": "", **state})
+    rows = all_rows(judged)
+    table = pd.DataFrame(lines)
+    table["kind"] = table["method"].map(judged.kinds)
+    split = rows[rows["metric"].eq("m_bias_split") & rows["status"].isin(SCORED)].groupby("method")["value"].mean()
+    table = table.join(split.rename("m_bias_split"), on="method").join(gap_table(rows), on="method")
+    return table, rows[[*ROWS, "status", "message"]]
+
+
+def all_rows(judged: Judged) -> pd.DataFrame:
+    """One line per method, input, end, fraction and metric, and one per input of a method that gave no maps."""
+    rows: list[Row] = []
+    samples = range(len(judged.target))
+    for name, attribution in judged.maps.items():
+        rows += rows_of(Row("bias", "scores", method=name), attribution, judged.anchor, judged.answers[name])
+    for name, facts in judged.silent.items():
+        rows += explain.no_scores(Row("bias", "scores", method=name).having(end=""), ["m_bias"], samples, facts)
+    frame = pd.DataFrame([row.flat() for row in rows])
+    return frame.assign(
+        target=frame["sample"].map(dict(enumerate(judged.target.tolist()))),
+        noise=frame["sample"].map(dict(enumerate(judged.noise))),
+    )
+
+
+def rows_of(template: Row, attribution: Tensor, anchor: Estimate, answer: Cell) -> list[Row]:
+    """Rows of a method that gave attribution (n, players), and of its gaps where it promises a sum."""
+    rows = anchors.biases(template, attribution, anchor, ends=bias.ENDS, fractions=bias.FRACTIONS, ties="share")
+    return explain.promise_rows(template.having(end=""), rows, answer.tensors.get("gap"), range(len(attribution)))
+
+
+def compared(maps: Mapping[str, Tensor], anchor: Estimate) -> list[dict[str, Any]]:
+    """A line for every method that gave maps (n, players), least biased first."""
+    names = list(maps)
+    count = anchor.values.shape[1]
+    pairs = [(end, fraction) for end, fraction in bias.PAIRS if not bias.too_few(count, fraction)]
+    by_pair, left = (part.numpy() for part in bias.replicates(list(maps.values()), anchor, pairs=pairs))
+    scores = filled(by_pair.mean(2), left, nulls=[names.index(name) for name in NULLS])
+    mean = scores.mean
+    rivals = np.isfinite(mean) & (np.array(names) != END)
+    half, differ = compared_means(scores.values, sampling_parts(scores, anchor), rivals=rivals, scale=count**0.5)
+    table = pd.DataFrame(
+        {
+            "method": names,
+            "group": tie_groups(-mean, differ, ranked=rivals),
+            **states(scores, maps),
+            "m_bias": mean,
+            "low": np.maximum(0.0, mean - half),
+            "high": mean + half,
+            "relative": mean * count**0.5,
+            "worst": [worst(own, pairs) for own in by_pair],
+        }
+    )
+    for name in NULLS:
+        null = names.index(name)
+        table[f"beats_{name}"] = differ[:, null] & (mean < mean[null])
+    lines: list[dict[str, Any]] = table.iloc[np.argsort(mean, kind="stable")].to_dict("records")
+    return lines
+
+
+@dataclass(frozen=True)
+class Scores:
+    """M_bias of all methods on the inputs that have an anchor, each failure as the worse of the nulls.
+
+    values  (m, usable)
+    left    (m, usable, g) without each group of permutations
+    failed  (m,) share of inputs without a usable map
+    """
+
+    values: Floats
+    left: Floats
+    failed: Floats
+
+    @property
+    def mean(self) -> Floats:
+        """(m,), nan of a method that failed everywhere."""
+        usable = max(1, self.values.shape[1])
+        return np.where(self.failed < 1, self.values.sum(1) / usable, np.nan)
+
+
+def filled(values: Floats, left: Floats, *, nulls: Sequence[int]) -> Scores:
+    """The scores of values (m, n) and left (m, n, g); nulls: places of the maps that ignore the model."""
+    usable = np.asarray(
+        np.isfinite(values[nulls]).all(0)
+    )  # the others have no anchor: all their Shapley values are zero
+    bad = ~np.isfinite(values[:, usable])
+    failed = np.ones(len(values))
+    if usable.any():
+        failed = bad.mean(1)
+    return Scores(
+        values=np.where(bad, values[nulls][:, usable].max(0), values[:, usable]),
+        left=np.where(bad[..., None], left[nulls][:, usable].max(0), left[:, usable]),
+        failed=failed,
+    )
+
+
+def sampling_parts(scores: Scores, anchor: Estimate) -> Floats | None:
+    """What the sampling of the Shapley values does to the means, (m, g); None where nothing was sampled."""
+    if anchor.permutations == 0 or scores.left.shape[2] < 2 or scores.values.shape[1] == 0:
+        return None
+    return jackknife_parts(scores.values, scores.left, anchor.sizes.numpy())
+
+
+def states(scores: Scores, maps: Mapping[str, Tensor]) -> dict[str, Any]:
+    """The columns on failures: their share, and why a method has no score where it has none."""
+    lost = scores.failed == 1
+    anchored = scores.values.shape[1] > 0
+    reasons = [why_nothing(own, anchored=anchored) for own in maps.values()]
+    return {
+        "failed": scores.failed,
+        "status": np.where(lost, "undefined", "ok"),
+        "message": np.where(lost, reasons, ""),
+    }
+
+
+def worst(by_pair: Floats, pairs: Pairs) -> str:
+    """The row with the largest mean over the inputs that have one, (n, pairs)."""
+    usable = np.isfinite(by_pair).all(1)
+    if not usable.any():
+        return ""
+    end, fraction = pairs[int(by_pair[usable].mean(0).argmax())]
+    return f"{end} {share(fraction)}"
+
+
+def why_nothing(attribution: Tensor, *, anchored: bool) -> str:
+    if not anchored:
+        return "all Shapley values are zero"
+    if bool((attribution == 0).all()):
+        return "every map is zero"
+    return "no map is usable: zero, nan or infinite"

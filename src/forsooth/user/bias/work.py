@@ -1,0 +1,271 @@
+"""The games and the methods, a piece at a time, and the answer from all pieces."""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from forsooth import chunks, plugins, seeds
+from forsooth.adapters import inputs, methods, models
+from forsooth.adapters.methods import NamedMethod
+from forsooth.attributions import METHODS
+from forsooth.engine import Progress, task
+from forsooth.games import players
+from forsooth.games.shapley import Estimate, exact, permutation
+from forsooth.records import Cell, Method
+from forsooth.scores.promises import completeness_gap
+from forsooth.suites import explain
+from forsooth.suites.bias import anchor as anchors
+from forsooth.user.bias import words
+from forsooth.user.bias.request import BiasRequest
+from forsooth.user.bias.result import END, BiasResult, Judged, tabled
+from forsooth.user.bias.subject import Subject, prepare, prepare_again
+from forsooth.user.requests import answer_folder
+from forsooth.user.steps import Key, Step, carry_out, shared_arguments
+
+DEFAULTS = (
+    "grad_cam",
+    *("gradient", "gradient_x_input", "smooth_grad", "integrated_gradients", "guided_backprop", "lrp", "deep_lift"),
+    *("deep_shap", "gradient_shap", "kernel_shap", "lime", "shapley_sampling", "pfi"),
+)
+NULLS = ("random", "constant")
+ANCHOR = "anchor"
+AT_ONCE = 8  # inputs played in one task, so that little is lost when the work is stopped
+BACKGROUND = 100  # inputs handed to methods as background
+SQUARE = 5_000  # most players of methods that solve a system of players × players
+
+
+def answer(
+    request: BiasRequest, *, out: Path | None = None, workers: int = 1, progress: Progress | None = None
+) -> BiasResult:
+    """M_bias of every method on the model and inputs of the request. See `forsooth.bias`."""
+    request.check()  # words and files come first: to build the model may take long
+    inputs.batch(request.inputs, "inputs")
+    plugins.known(request.methods, METHODS)
+    thing = models.load_model(request.model)
+    with models.in_eval(thing):
+        subject = prepare(thing, request)
+        chosen = chosen_methods(subject)
+        folder = answer_folder(out, "bias")
+        steps = steps_of(subject, [one for one in chosen if not unable(one, subject)])
+        shared = shared_arguments(subject.request.words(), subject.digest, chosen)
+        cells = carry_out(steps, shared, folder, workers=workers, progress=progress)
+    prepare_again.forget()  # type: ignore[attr-defined]
+    judged = judged_from(subject, chosen, cells)
+    table, rows = tabled(judged)
+    costly = {one.name for one in chosen if one.method.cost != "passes"}
+    result = BiasResult(table, rows, words.summary(subject, table, judged.noise, costly))
+    if folder is not None:
+        result.keep(folder, "bias", result.rows)
+    return result
+
+
+def chosen_methods(subject: Subject) -> list[NamedMethod]:
+    """The methods to judge, and behind them the nulls, which are always judged."""
+    suitable = [name for name in DEFAULTS if suits(plugins.method(name, METHODS), subject)]
+    return methods.with_nulls(subject.request.methods or suitable, NULLS, METHODS, reserved=END)
+
+
+def suits(method: Method, subject: Subject) -> bool:
+    """Whether a method is asked by default."""
+    if "layer" in method.needs and not speaks_of_units(method, subject):
+        return False
+    return subject.stage.open or not {"gradient", "module"} & set(method.needs)
+
+
+def speaks_of_units(method: Method, subject: Subject) -> bool:
+    """Whether the players are units of a layer, and the method speaks of them."""
+    return method.units is not None and subject.stage.head is not None
+
+
+def unable(named: NamedMethod, subject: Subject) -> str:
+    """Why the method cannot be asked here; empty where it can. A user's function is always tried."""
+    name = named.name
+    method = named.method
+    if "truth" in method.needs:
+        return f"{name} needs a ground truth, and there is none"
+    if named.own:
+        return ""
+    if not subject.stage.open and {"gradient", "module"} & set(method.needs):
+        return f"{name} needs a torch module, and the model is {closed(subject)}"
+    if "layer" in method.needs and not speaks_of_units(method, subject):
+        return f"{name} reads a layer: it can be judged on the units of one, as grad_cam with players units:LAYER"
+    image = subject.references.ndim > 2 and subject.stage.head is None
+    if not image and set(method.inputs) == {"image"} and not speaks_of_units(method, subject):
+        return f"{name} reads an image, and these are {subject.seats.noun}"
+    if method.quadratic and subject.seats.count > SQUARE:
+        many = f"{subject.seats.count:,} {subject.seats.noun}"
+        return f"{name} solves a system of players × players, too large for {many}: take grid:N"
+    return ""
+
+
+def closed(subject: Subject) -> str:
+    """What the model is, where methods cannot look into it."""
+    if subject.module is None:
+        return subject.kind
+    return "a network that cannot be cut behind its layer"
+
+
+def steps_of(subject: Subject, chosen: Sequence[NamedMethod]) -> dict[Key, Step]:
+    """A step for every piece of games, a few inputs each, and for every method.
+
+    Where the anchor is sampled, it is sampled once more for the other end of the scale.
+    """
+    steps: dict[Key, Step] = {}
+    roles = {ANCHOR: "Shapley values", END: "Shapley values, again"}
+    if subject.exact:
+        del roles[END]
+    for role, title in roles.items():
+        for start in range(0, len(subject.x), AT_ONCE):
+            stop = min(start + AT_ONCE, len(subject.x))
+            work = partial(play, subject, role=role, start=start, stop=stop)
+            piece = {"role": role, "start": start, "stop": stop}
+            steps[role, start] = Step(f"{title}: inputs {start} to {stop - 1}", work, play_task, piece)
+    for one in chosen:
+        asking = partial(explain_players, subject, one)
+        steps["method", one.name] = Step(f"explain: {one.name}", asking, explain_task, one.identity())
+    return steps
+
+
+def judged_from(subject: Subject, chosen: Sequence[NamedMethod], cells: Mapping[Key, Cell]) -> Judged:
+    """All that is compared, from the cells of all steps."""
+    anchor = anchors.joined([cell for (role, _), cell in cells.items() if role == ANCHOR])
+    answers = {str(name): cell for (role, name), cell in cells.items() if role == "method"}
+    kinds = {one.name: "null" if one.method.null else "method" for one in chosen}
+    return Judged(
+        anchor=anchor.estimate,
+        noise=noise_of(anchor),
+        target=subject.target,
+        answers={**answers, END: other_end(anchor, cells), **skipped(subject, chosen)},
+        kinds={**kinds, END: "anchor"},
+    )
+
+
+def noise_of(anchor: anchors.Anchor) -> list[float]:
+    """The share of noise in the squared norm of the Shapley values of each input, nan where they are all zero."""
+    zero = (anchor.estimate.values == 0).all(1).tolist()
+    return [float("nan") if empty else share for share, empty in zip(anchor.noise, zero, strict=True)]
+
+
+def other_end(anchor: anchors.Anchor, cells: Mapping[Key, Cell]) -> Cell:
+    """The Shapley values sampled once more, or the anchor itself where it is exact."""
+    resampled = [cell for (role, _), cell in cells.items() if role == END]
+    if resampled:
+        anchor = anchors.joined(resampled)
+    return Cell(tensors={"players": anchor.estimate.values})
+
+
+def skipped(subject: Subject, chosen: Sequence[NamedMethod]) -> dict[str, Cell]:
+    """method -> why it was not asked."""
+    reasons = {one.name: unable(one, subject) for one in chosen}
+    facts = {name: {"status": "skipped", "message": reason} for name, reason in reasons.items() if reason}
+    return {name: Cell(facts=own) for name, own in facts.items()}
+
+
+@task("user.bias_play", version=2)
+def play_task(*, words: dict[str, Any], digest: str, role: str, start: int, stop: int) -> Cell:
+    return play(prepare_again(words, digest), role=role, start=start, stop=stop)
+
+
+@task("user.bias_explain", version=2)
+def explain_task(*, words: dict[str, Any], digest: str, method: str, version: int, code: str) -> Cell:
+    """`version` and `code` change the key with the method."""
+    return explain_players(prepare_again(words, digest), methods.named(method, METHODS))
+
+
+def play(subject: Subject, *, role: str, start: int, stop: int) -> Cell:
+    """Shapley values of the inputs `start` … `stop` - 1; all inputs walk the same permutations."""
+    pieces = range(start, stop, subject.step)
+    parts = [estimate(subject, role, first, min(first + subject.step, stop)) for first in pieces]
+    whole = dataclasses.replace(
+        parts[0],
+        values=torch.cat([part.values for part in parts]),
+        error=torch.cat([part.error for part in parts]),
+        groups=torch.cat([part.groups for part in parts]),
+    )
+    tensors = anchors.packed(whole, torch.arange(start, stop))
+    return Cell(tensors=tensors, facts={"permutations": whole.permutations})
+
+
+def estimate(subject: Subject, role: str, start: int, stop: int) -> Estimate:
+    game = subject.game(start, stop)
+    if subject.exact:
+        return exact(game)
+    generator = seeds.generator(subject.request.seed, role, "permutations")
+    return permutation(game, permutations=int(subject.request.permutations), generator=generator)
+
+
+def explain_players(subject: Subject, named: NamedMethod) -> Cell:
+    """What a method says of every player, (n, players), or why it says nothing. The others go on whatever it does."""
+    method = named.method
+    try:
+        with explain.lent_randomness(seeds.derive(subject.request.seed, named.name)):
+            maps = maps_of(subject, named)
+    except (Exception, SystemExit) as error:  # a user's method may raise anything, or leave
+        return Cell(facts=explain.refusal(error))
+    labels, count = players.seats(maps, subject.seats.labels)
+    channels: Any = "sum"
+    if method.values == "derivative":
+        channels = subject.request.channels
+    tensors = {"players": players.collect(maps.detach(), labels, count, channels=channels).cpu()}
+    if method.promise and not speaks_of_units(method, subject):
+        tensors["gap"] = completeness_gap(maps, promised(subject, named)).cpu()
+    return Cell(tensors=tensors, facts={"status": "ok", "message": ""})
+
+
+def maps_of(subject: Subject, named: NamedMethod) -> Tensor:
+    """The maps of all inputs, (n, *played shape), or (n, 1, *places of the layer) of a method that speaks of units."""
+    if speaks_of_units(named.method, subject):
+        return unit_maps(named.method, subject)
+    method = methods.accepting_arrays(named.method)
+
+    def ask(places: Tensor) -> Tensor:
+        return explain.maps_of(method, question(subject, named, places))
+
+    # A null ignores the model, so it may see all inputs at once even where the model cannot.
+    size = len(subject.x) if method.null else subject.step
+    return chunks.over(ask, torch.arange(len(subject.x)), size=size)
+
+
+def unit_maps(method: Method, subject: Subject) -> Tensor:
+    assert method.units is not None and subject.module is not None
+    maps = method.units(subject.module, subject.x, subject.target, layer=subject.stage.layer)[:, None]
+    if maps.shape[2:] != subject.references.shape[2:]:
+        raise explain.WrongShape(explain.misshapen(maps, subject.references))
+    return maps
+
+
+def question(subject: Subject, named: NamedMethod, places: Tensor) -> explain.Question:
+    """What a method is asked about the inputs at these places (k,), which follow one another."""
+    x, target, stand_in = subject.part(int(places[0]), int(places[-1]) + 1)
+    game: dict[str, Any] = {}
+    if not named.own:
+        game = {"baseline": stand_in, "players": subject.seats.labels.to(x.device)}
+    return explain.Question(
+        model=subject.stage.model,
+        x=x,
+        target=target,
+        background=subject.references[:BACKGROUND],
+        fit=subject.references,
+        truth=None,
+        layer=subject.stage.layer,
+        seed=subject.request.seed,
+        game=game,
+        samples=places,
+        whole=named.own,
+    )
+
+
+def promised(subject: Subject, named: NamedMethod) -> Tensor:
+    """What the maps of a method promise to sum to, (n,), with the baseline of the game where it takes one."""
+
+    def of(places: Tensor) -> Tensor:
+        asked = question(subject, named, places)
+        ready = explain.with_game(named.method, asked.game)
+        return explain.promised(ready, asked.model, asked.x, asked.target, background=asked.background)
+
+    return chunks.over(of, torch.arange(len(subject.x)), size=subject.step)

@@ -1,0 +1,75 @@
+"""What is seen of a method: its calls on one kind of input, and what each left behind."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One call of a method: what it gave, or why it gave nothing.
+
+    maps     (n, *shape) as it came, detached; None where there is no tensor of that shape
+    fault    "raised", "wrong shape" or "" where there is a map
+    message  what the fault is
+    changed  keys of `words.CHANGES`
+    drew     keys of `words.DRAWS`
+    graded   gradients were left in .grad of the weights
+    """
+
+    maps: Tensor | None
+    fault: str
+    message: str
+    seconds: float
+    changed: tuple[str, ...] = ()
+    drew: tuple[str, ...] = ()
+    graded: bool = False
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """All trials of a method on one kind of input x (n, *shape).
+
+    first, again  the same seed twice
+    reseeded      another seed
+    retargeted    other classes
+    alone         row -> that input by itself
+    gap           how far the sum of a map is from what it promises, or from f(x) - f(0) where nothing is promised: the
+                  median, nan where there is none
+    """
+
+    input: str
+    x: Tensor
+    first: Trial
+    again: Trial | None = None
+    reseeded: Trial | None = None
+    retargeted: Trial | None = None
+    alone: tuple[tuple[int, Trial], ...] = ()
+    gap: float = float("nan")
+
+    @property
+    def trials(self) -> list[Trial]:
+        """All of them, in their order."""
+        trials = [self.first, self.again, self.reseeded, self.retargeted, *(trial for _, trial in self.alone)]
+        return [trial for trial in trials if trial is not None]
+
+    @property
+    def repeats(self) -> bool:
+        """Whether the same seed gives the same map twice."""
+        return same_maps(self.first, self.again)
+
+
+def same_maps(one: Trial, two: Trial | None) -> bool:
+    """Whether two calls gave maps, and the same."""
+    if one.maps is None or two is None or two.maps is None:
+        return False
+    return identical(one.maps, two.maps)
+
+
+def identical(first: Tensor, second: Tensor) -> bool:
+    """Equal to the bit in shape, type and values; nan equals nan."""
+    if first.shape != second.shape or first.dtype != second.dtype:
+        return False
+    there = ~first.isnan()
+    return torch.equal(there, ~second.isnan()) and torch.equal(first[there], second[there])

@@ -1,0 +1,100 @@
+"""The answer: one line for every check and kind of input, and the verdict."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+import pandas as pd
+
+from forsooth.adapters.methods import NamedMethod
+from forsooth.user.check import words
+from forsooth.user.check.evidence import Evidence
+from forsooth.user.check.verdicts import OK, Verdict, verdicts
+from forsooth.user.results import Result
+from forsooth.wording import joined
+
+ALL = "all"  # stands in the column `input` for a line about all inputs together
+
+
+@dataclass(frozen=True)
+class CheckResult(Result):
+    """Whether a method keeps the contract of every method of the catalogue.
+
+    table   one line per check and kind of input: check, input, status (ok, wrong, note or inconclusive), message
+    rows    the same
+    words   the same in plain sentences: what is wrong, and how to fix it
+    passed  nothing is wrong
+    """
+
+    title: ClassVar[str] = "Contract of a method"
+    passed: bool
+
+    def shown(self) -> pd.DataFrame:
+        """The table for a reader: inputs of which the same is said stand in one line."""
+        return merged(self.table)
+
+
+class Line(NamedTuple):
+    check: str
+    input: str
+    status: str
+    message: str
+
+
+def result_of(named: NamedMethod, evidence: Sequence[Evidence]) -> CheckResult:
+    """The verdict."""
+    usable = [seen for seen in evidence if not seen.first.fault]
+    lines: list[Line] = []
+    for seen in evidence:
+        lines += lines_of(named, seen, works=bool(usable))
+    lines += overall(evidence, usable)
+    table = pd.DataFrame(lines, columns=list(Line._fields))
+    wrong = table["status"].eq("wrong")
+    summary = words.summary(
+        named.name,
+        merged(table[table["input"].ne(ALL)]).query("status == 'wrong'"),
+        random=bool(table["message"].eq("random").any()),
+        works_on=[seen.input for seen in usable],
+    )
+    return CheckResult(table, table, summary, passed=not wrong.any())
+
+
+def lines_of(named: NamedMethod, seen: Evidence, *, works: bool) -> list[Line]:
+    """All checks on one kind of input. A fault is a note where the method works on another kind."""
+    fault = Verdict({True: "note", False: "wrong"}[works], seen.first.message)  # type: ignore[arg-type]
+    if seen.first.fault == "raised":
+        found = [("runs", fault)]
+    elif seen.first.maps is None:
+        found = [("runs", OK), ("shape", fault)]
+    else:
+        found = [("runs", OK), *verdicts(named.method, named.own, seen)]
+    return [Line(check, seen.input, *verdict) for check, verdict in found]
+
+
+def overall(evidence: Sequence[Evidence], usable: Sequence[Evidence]) -> list[Line]:
+    """On which inputs it works, and how long a map takes."""
+    if not usable:
+        return [Line("inputs", ALL, "wrong", "it gives a map for none of them")]
+    names = [seen.input for seen in usable]
+    lost = [seen.input for seen in evidence if seen.input not in names]
+    works = Line("inputs", ALL, "ok", f"works on {joined(names)}")
+    if lost:
+        works = works._replace(status="note", message=f"{works.message}; not on {joined(lost)}")
+    seconds = ", ".join(f"{quickest(seen):.2g} ({seen.input})" for seen in usable)
+    return [works, Line("seconds", ALL, "note", f"for one map: {seconds}")]
+
+
+def quickest(seen: Evidence) -> float:
+    """Seconds for one map, of the two calls that are alike."""
+    calls = [trial.seconds for trial in (seen.first, seen.again) if trial]
+    return min(calls) / len(seen.x)
+
+
+def merged(table: pd.DataFrame) -> pd.DataFrame:
+    """The table with one line for all inputs of which the same is said."""
+    kinds = table.groupby("check")["input"].nunique()
+    same = table.groupby(["check", "status", "message"], sort=False)["input"].agg(list).reset_index()
+    pairs = zip(same["check"], same["input"], strict=True)
+    same["input"] = [ALL if len(inputs) == kinds[check] > 1 else ", ".join(inputs) for check, inputs in pairs]
+    order = {check: place for place, check in enumerate(table["check"].unique())}
+    return same.sort_values("check", key=lambda check: check.map(order), kind="stable")[list(Line._fields)]

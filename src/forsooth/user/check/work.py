@@ -1,0 +1,230 @@
+"""A method is called on small networks, again and again, and what it does to its surroundings is seen."""
+
+import copy
+import inspect
+import random
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from forsooth import plugins, seeds
+from forsooth.adapters import models
+from forsooth.engine import Progress, one_thread
+from forsooth.models.specimens import CLASSES, ROWS, Specimen, only, specimens, without_shifts
+from forsooth.progress import Silent
+from forsooth.records import Method
+from forsooth.scores.promises import completeness_gap
+from forsooth.suites import explain
+from forsooth.user.check.evidence import Evidence, Trial, identical
+from forsooth.user.check.request import CheckRequest
+from forsooth.user.check.result import CheckResult, result_of
+
+State = dict[str, Any]  # by the keys of `words.CHANGES`
+
+
+def answer(request: CheckRequest, *, progress: Progress | None = None) -> CheckResult:
+    """Tries the method on small networks and says what breaks the contract. See `forsooth.check`."""
+    named = request.named()
+    bar = progress or Silent()
+    evidence = []
+    with surroundings_restored(), explain.lent_randomness(request.seed):  # torch draws weights when it makes a layer
+        kinds = specimens(request.seed, request.device)
+        bar.start(total=len(kinds), done=0)
+        for kind in kinds:
+            bar.doing([f"check: {kind.name}"])
+            evidence.append(evidence_of(named.method, kind, request.seed))
+            bar.step(f"check: {kind.name}")
+    return result_of(named, evidence)
+
+
+def evidence_of(method: Method, kind: Specimen, seed: int) -> Evidence:
+    """All calls on one kind of input; after a first call without a map there is nothing more to see."""
+    if "layer" in method.needs and kind.layer is None:
+        why = "it needs a layer of a convolution, and this network has none"
+        return Evidence(kind.name, kind.x, Trial(None, "raised", why, 0.0))
+    first = tried(method, kind, seed)
+    if first.maps is None:
+        return Evidence(kind.name, kind.x, first)
+    rows = (0, ROWS - 1)  # two, since one of them may be the one by which a batch was scaled
+    return Evidence(
+        input=kind.name,
+        x=kind.x,
+        first=first,
+        again=tried(method, kind, seed),
+        reseeded=tried(method, kind, seeds.derive(seed, "another")),
+        retargeted=tried(method, replace(kind, target=(kind.target + 1) % CLASSES), seed),
+        alone=tuple((row, tried(method, only(kind, row), seed)) for row in rows),
+        gap=gap(method, kind, first.maps, seed),
+    )
+
+
+def tried(method: Method, kind: Specimen, seed: int) -> Trial:
+    """One call as the suites make it, on copies, so that what it does to them is seen and harms no other call."""
+    kind = copy.deepcopy(kind)
+    before = state(kind)
+    maps = None
+    with torch.enable_grad(), explain.lent_randomness(seeds.derive(seed, method.name)):
+        drawn = generators(kind.x.is_cuda)
+        begun = time.perf_counter()
+        try:
+            maps = method(kind.model, kind.x, kind.target, **lent(method, kind, seed))
+            fault, message = shape_fault(maps, kind.x)
+        except (Exception, SystemExit) as error:  # a user's method may raise anything, or leave; that is the answer
+            fault, message = raised(error, method.function)
+        seconds = time.perf_counter() - begun
+        after = state(kind)
+        drawn_after = generators(kind.x.is_cuda)
+    return Trial(
+        maps=None if fault or maps is None else maps.detach().clone(),  # a view of x would change with it
+        fault=fault,
+        message=message,
+        seconds=seconds,
+        changed=tuple(key for key in before if not same(before[key], after[key])),
+        drew=tuple(name for name in drawn if drawn[name] != drawn_after[name]),
+        graded=any(weight.grad is not None for weight in kind.model.parameters()),
+    )
+
+
+def lent(method: Method, kind: Specimen, seed: int) -> dict[str, Any]:
+    """All that a method may declare to need."""
+    return {
+        "background": kind.background,
+        "fit": kind.fit,
+        "layer": kind.layer,
+        "truth": kind.x > 0,
+        **explain.draws(seed, method.name, kind.samples),
+    }
+
+
+def shape_fault(maps: Any, x: Tensor) -> tuple[str, str]:
+    """The fault, and a message; both empty for maps with the shape of x."""
+    shape = tuple(x.shape)
+    if not isinstance(maps, Tensor):
+        came = f"{type(maps).__name__}, which is no tensor"
+    elif tuple(maps.shape) != shape:
+        came = str(tuple(maps.shape))
+    else:
+        return "", ""
+    return "wrong shape", f"the map must be a tensor with the shape of x {shape}, got {came}"
+
+
+def raised(error: BaseException, function: Callable[..., Any]) -> tuple[str, str]:
+    """The fault, and an error of the user's code in one line, with the place where it came from."""
+    text = " ".join(f"{type(error).__name__}: {error}"[:500].split())
+    return "raised", f"{text} ({place(error, function)})"
+
+
+def state(kind: Specimen) -> State:
+    """All that a call must leave as it is."""
+    tensors = {"x": kind.x, "target": kind.target, "background": kind.background, "fit": kind.fit}
+    return {
+        **{name: value.detach().clone() for name, value in tensors.items()},
+        "requires_grad of x": kind.x.requires_grad,
+        "torch": torch.is_grad_enabled(),
+        **model_state(kind.model),
+    }
+
+
+def model_state(model: torch.nn.Module) -> State:
+    parts = list(model.named_modules())
+    hooks = [(part._forward_hooks, part._forward_pre_hooks, part._backward_hooks) for _, part in parts]
+    return {
+        "weights": {name: value.detach().clone() for name, value in model.state_dict().items()},
+        "requires_grad": [(name, weight.requires_grad) for name, weight in model.named_parameters()],
+        "mode": [(name, part.training) for name, part in parts],
+        "hooks": [tuple(map(len, kept)) for kept in hooks],
+        "layers": [(name, type(part)) for name, part in parts],
+    }
+
+
+def same(before: Any, after: Any) -> bool:
+    if isinstance(before, Tensor):
+        return identical(before, after)
+    if isinstance(before, dict):
+        return before.keys() == after.keys() and all(same(before[name], after[name]) for name in before)
+    return bool(before == after)
+
+
+def generators(cuda: bool) -> dict[str, Any]:
+    """The states of the global generators, by the keys of `words.DRAWS`."""
+    ours = [torch.get_rng_state()]
+    if cuda:
+        ours.append(torch.cuda.get_rng_state())
+    _, key, *rest = np.random.get_state()  # noqa: NPY002 (only the old generator is global)
+    numpys = (np.asarray(key).tobytes(), *rest)
+    return {"torch": [models.raw(part) for part in ours], "numpy": numpys, "random": random.getstate()}
+
+
+@contextmanager
+def surroundings_restored() -> Iterator[None]:
+    """One thread, as more only wait for one another; what was drawn from numpy and `random` is given back at the end.
+
+    Not after each call: nobody seeds these two between calls, and a map that depends on them must be seen to.
+    """
+    numpys = np.random.get_state()  # noqa: NPY002
+    randoms = random.getstate()
+    with one_thread():
+        try:
+            yield
+        finally:
+            np.random.set_state(numpys)  # noqa: NPY002
+            random.setstate(randoms)
+
+
+def place(error: BaseException, function: Callable[..., Any]) -> str:
+    """File and line: the last one in the method's own file, else where the method begins; for Captum, the last one."""
+    frames = [(frame.filename, frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]
+    code = code_of(function)
+    if code is not None and code.co_filename != plugins.__file__:
+        own = [frame for frame in frames if frame[0] == code.co_filename]
+        frames = [(code.co_filename, code.co_firstlineno), *own]
+    name, line = frames[-1]
+    file = Path(name)
+    if file.is_relative_to(Path.cwd()):
+        file = file.relative_to(Path.cwd())
+    return f"{file}, line {line}"
+
+
+def code_of(function: Callable[..., Any]) -> Any:
+    """The code of a function, of what is inside a partial one, or of an object that is called; None of others."""
+    function = inspect.unwrap(getattr(function, "func", function))
+    return getattr(function, "__code__", None) or getattr(type(function).__call__, "__code__", None)
+
+
+@torch.no_grad()
+def gap(method: Method, kind: Specimen, maps: Tensor, seed: int) -> float:
+    """The median gap between the sums of maps (n, *shape) and what they promise, or f(x) - f(0) without a promise."""
+    if method.promise == "conserve":
+        gaps = conserving_gaps(method, kind, seed)
+    else:
+        rows = torch.arange(len(kind.x), device=kind.x.device)
+        absent = kind.model(torch.zeros_like(kind.x))
+        if method.promise == "complete to background":
+            absent = kind.model(kind.background).mean(0)
+        change = kind.model(kind.x) - absent
+        gaps = completeness_gap(maps.to(rows.device), change[rows, kind.target])
+    if not len(gaps):
+        return float("nan")
+    return gaps.median().item()
+
+
+def conserving_gaps(method: Method, kind: Specimen, seed: int) -> Tensor:
+    """The gaps to f(x), (k,), of a method that promises to conserve.
+
+    A bias takes part of what is conserved, and z+ rules conserve what is positive. So it is asked about a network
+    without shifts, and judged where the output is positive.
+    """
+    kind = replace(kind, model=without_shifts(kind.model))
+    output, target = kind.model(kind.x).max(1)
+    trial = tried(method, replace(kind, target=target), seed)
+    if trial.maps is None:
+        return torch.empty(0)
+    return completeness_gap(trial.maps.to(output.device), output)[output > 0]

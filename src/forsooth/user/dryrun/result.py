@@ -1,0 +1,220 @@
+"""The table of a dry run: shares of attribution on the artefact, with intervals, beside maps that ignore the model."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pandas as pd
+
+from forsooth.counted import counted
+from forsooth.records import UsageError
+from forsooth.report.promises import gap_table
+from forsooth.runs import write_page
+from forsooth.scores.planted import ATTR
+from forsooth.stats.boards import better_means
+from forsooth.stats.claims import holm_by_name
+from forsooth.stats.differences import LEVEL
+from forsooth.user.results import Result, or_blank, with_messages
+from forsooth.wording import share
+
+HALFWAY = 0.5  # of the way from a random map to the oracle: who is surely beyond it shows the artefact
+PREFIXES = {"with": "", "without": "absent_"}  # of the columns of each presence
+SHOWN = ("artefact", "method", "present", "absent", "random", "finding", "status")
+SHOWS = "shows it"
+HINT = "a hint"
+NOTHING = "nothing"
+
+
+@dataclass(frozen=True)
+class DryRun(Result):
+    """What the planned methods make of artefacts that a model is known to use.
+
+    table   one line per artefact and method, in the order asked; behind them the nulls and the oracle:
+            present, low, high     mean share of |attribution| on the artefact's region over test images that have it,
+                                   with Student's 95 % interval; an image without a usable map counts as 0
+            absent, absent_low, absent_high  the same over images without it: there its absence tells the label
+            region                 share of the image that the region takes: what a constant map scores
+            random                 what random maps scored
+            accuracy, p_star       of the model on test images, and what it could expect without the artefact
+            finding                "shows it": clearly better than every null, and the interval lies beyond halfway from
+                                   the region's share to 1; "a hint": clearly better than a random and a constant map;
+                                   "nothing": not even that
+            unbeaten, absent_unbeaten  nulls that the method does not clearly beat, the strongest first; "clearly" is
+                                   corrected over all methods, nulls and artefacts of the table
+            kind                   method, null (ignores the model) or oracle (is told the region)
+            failed                 share of explained images without a usable map
+            gap, broken            median gap of a method that promises a sum, and share of images where it misses it
+            present_defined        mean share over the others that have the artefact
+            status, message        ok, or why there is no number
+    rows    one row per image and metric
+    words   the same in plain words; the last paragraph says whom to trust
+    folder  the run: report.html, scores.parquet, dryrun.csv, dryrun.md …
+    """
+
+    title: ClassVar[str] = "Dry run"
+    folder: Path
+
+    def report(self) -> Path:
+        """Write the page anew and return its path."""
+        return write_page([self.folder])
+
+    def shown(self) -> pd.DataFrame:
+        """The table for a reader: per cent with intervals, and empty where there is no number."""
+        shown = self.table.assign(
+            present=[span(*line) for line in self.table[["present", "low", "high"]].to_numpy()],
+            absent=[span(*line) for line in self.table[["absent", "absent_low", "absent_high"]].to_numpy()],
+            random=or_blank(self.table["random"], share),
+            status=with_messages(self.table),
+        )
+        explained = self.table.groupby("artefact")["present"].transform("count") > 0
+        shown["method"] = shown["method"].where(explained, "")
+        shown["status"] = shown["status"].where(explained, "not explained")
+        return shown[explained | ~shown.duplicated("artefact")][list(SHOWN)]
+
+
+@dataclass(frozen=True)
+class Shares:
+    """Shares of all methods on images with an artefact, or without.
+
+    mean     method -> mean share over images
+    half     method -> half its 95 % interval
+    pvalues  method and null -> p-value that the method is better
+    """
+
+    mean: Mapping[str, float]
+    half: Mapping[str, float]
+    pvalues: Mapping[tuple[str, str], float]
+
+    def unbeaten(self, method: str) -> list[str]:
+        """Nulls that the method is not clearly better than, the strongest first."""
+        left = [null for (one, null), pvalue in self.pvalues.items() if one == method and not pvalue <= LEVEL]
+        return sorted(left, key=lambda null: -self.mean[null])
+
+
+Key = tuple[str, str]  # artefact and presence
+
+
+def tabled(rows: pd.DataFrame, kinds: Mapping[str, str]) -> pd.DataFrame:
+    """The table of `DryRun` from the rows of all cells; kinds: method -> method, null or oracle, in order."""
+    artefacts = dict(list(rows.groupby("manipulation", sort=False)))
+    shares: dict[Key, Shares] = {}
+    for artefact, own in artefacts.items():
+        for presence in PREFIXES:
+            shares[artefact, presence] = shares_of(own, presence, kinds)
+    shares = corrected(shares, kinds)
+    lines = []
+    for artefact, own in artefacts.items():
+        model = model_facts(own)
+        by_presence = {presence: shares[artefact, presence] for presence in PREFIXES}
+        for method, kind in kinds.items():
+            lines.append({"artefact": artefact, **model, "method": method, "kind": kind})
+            lines[-1] |= line_of(own[own["method"].eq(method)], method, by_presence)
+    table = pd.DataFrame(lines).join(gap_table(rows), on="method")
+    random = table[table["method"].eq("random")].set_index("artefact")["present"]
+    table = table.assign(random=table["artefact"].map(random))
+    return table.assign(finding=[finding(line) for line in table.to_dict("records")])
+
+
+def model_facts(rows: pd.DataFrame) -> dict[str, float]:
+    """What the training of one artefact came to, from its rows."""
+    trained = rows[rows["metric"].eq("accuracy")].iloc[0]
+    return {"accuracy": trained["value"], "p_star": trained["p_star"], "region": trained["er"]}
+
+
+def shares_of(rows: pd.DataFrame, presence: str, kinds: Mapping[str, str]) -> Shares:
+    """Shares on images of one artefact, the same images for all methods; p-values are not yet corrected."""
+    scored = rows[rows["metric"].eq("attr") & rows["presence"].eq(presence) & rows["sample"].ge(0)]
+    scored = counted(scored, ATTR)
+    if scored.empty:
+        return Shares({}, {}, {})
+    wide = scored.pivot(index="sample", columns="method", values="value")
+    names = [name for name in kinds if name in wide]
+    mean, half, better = better_means(wide[names].to_numpy().T)
+    pvalues = {}
+    for row, name in enumerate(names):
+        for column, null in enumerate(names):
+            if kinds[null] == "null" and column != row:
+                pvalues[name, null] = float(better[row, column])
+    return Shares(dict(zip(names, mean, strict=True)), dict(zip(names, half, strict=True)), pvalues)
+
+
+def corrected(shares: Mapping[Key, Shares], kinds: Mapping[str, str]) -> dict[Key, Shares]:
+    """The same, p-values of methods against nulls corrected as one family over all artefacts."""
+    claims = {}
+    for key, own in shares.items():
+        for pair, pvalue in own.pvalues.items():
+            if kinds[pair[0]] == "method":
+                claims[key, pair] = pvalue
+    adjusted = holm_by_name(claims)
+    by_key = {}
+    for key, own in shares.items():
+        pvalues = {pair: adjusted.get((key, pair), pvalue) for pair, pvalue in own.pvalues.items()}
+        by_key[key] = Shares(own.mean, own.half, pvalues)
+    return by_key
+
+
+def line_of(rows: pd.DataFrame, method: str, shares: Mapping[str, Shares]) -> dict[str, Any]:
+    """What one method scored on one artefact, with it and without, from its rows."""
+    rows = rows[rows["metric"].eq("attr")]
+    took_part = counted(rows, ATTR)
+    line: dict[str, Any] = {"status": "ok", "message": "", "failed": 1.0}
+    if len(took_part):
+        line["failed"] = took_part["failed"].mean()
+    usable = took_part[took_part["presence"].eq("with") & ~took_part["failed"]]
+    line["present_defined"] = usable["value"].mean()
+    if line["failed"] == 1:  # not one map
+        line |= {"status": rows["status"].iloc[0], "message": rows["message"].iloc[0]}
+    for presence, prefix in PREFIXES.items():
+        own = shares[presence]
+        if line["failed"] == 1:
+            own = Shares({}, {}, {})
+        line |= interval(own, method, prefix)
+    return line
+
+
+def interval(shares: Shares, method: str, prefix: str) -> dict[str, Any]:
+    """The columns of one presence."""
+    mean = shares.mean.get(method, np.nan)
+    half = shares.half.get(method, np.nan)
+    return {
+        prefix.rstrip("_") or "present": mean,
+        f"{prefix}low": np.maximum(0.0, mean - half),
+        f"{prefix}high": np.minimum(1.0, mean + half),
+        f"{prefix}unbeaten": ", ".join(shares.unbeaten(method)),
+    }
+
+
+def finding(line: Mapping[str, Any]) -> str:
+    """How well a method shows the artefact where it is present; empty for nulls and where there is no number."""
+    if line["kind"] != "method" or line["present"] != line["present"]:
+        return ""
+    if by_chance(line["unbeaten"]):
+        return NOTHING
+    region = line["region"]
+    if line["unbeaten"] or region >= 1 or (line["low"] - region) / (1 - region) < HALFWAY:
+        return HINT
+    return SHOWS
+
+
+def by_chance(unbeaten: str) -> bool:
+    """Whether a map that says nothing is among the unbeaten."""
+    return bool({"random", "constant"} & set(unbeaten.split(", ")))
+
+
+def demand_a_model(rows: pd.DataFrame) -> None:
+    """UsageError where every training failed: there is nothing to show but the reason."""
+    trained = rows[rows["metric"].eq("accuracy")]
+    if trained["status"].eq("error").all():
+        raise UsageError(f"`train` must give a model to explain, but {trained['message'].iloc[0]}")
+
+
+def span(value: float, low: float, high: float) -> str:
+    """
+    >>> span(0.612, 0.58, 0.641), span(float("nan"), 0, 0)
+    ('61 % [58, 64]', '')
+    """
+    if value != value:
+        return ""
+    return f"{share(value)} [{100 * low:.0f}, {100 * high:.0f}]"

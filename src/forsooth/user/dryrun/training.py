@@ -1,0 +1,152 @@
+"""The user's training function: found by its path, called with planted data; its model verified and explained."""
+
+import dataclasses
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from forsooth import plugins, seeds
+from forsooth.adapters import models
+from forsooth.adapters.trainings import LABELS, FailedTraining, call_training, model_name, ready_model
+from forsooth.attributions import METHODS
+from forsooth.engine import task
+from forsooth.records import NO_MODEL, Cell, Dataset, Row
+from forsooth.suites import explain as explaining
+from forsooth.suites.networks import inside
+from forsooth.suites.planted import data as planted
+from forsooth.suites.planted import explanations
+from forsooth.suites.planted import tasks as planting
+from forsooth.suites.planted.data import DataSpec
+from forsooth.suites.planted.explanations import Ask
+from forsooth.suites.planted.tasks import Columns, Gate
+
+NO_MODEL_GIVEN = {"status": "skipped", "message": "there is no model to explain"}
+BELOW_GATE = {"status": "below gate", "message": planting.NOT_EXPLAINED}
+
+
+def training_data(spec: DataSpec, *, seed: int, device: str) -> Dataset:
+    """What the function receives: without the truth, and its own, so that it may write into it.
+
+    Labels and artefacts are drawn anew before its model is judged: a function that trains on all images, test images
+    included, learns nothing by heart that could help it.
+    """
+    dataset = planted.fresh_dataset(dataclasses.replace(spec, seed=seeds.derive(spec.seed, "taught")))
+    splits = {name: rows.clone() for name, rows in dataset.splits.items()}
+    facts = {"labels": LABELS, "device": device, "seed": seed % 2**32}  # numpy takes no more
+    return dataclasses.replace(dataset, truth=None, splits=splits, facts=facts)
+
+
+@task("user.dryrun", version=2, path="train", spec="plot", columns="about")
+def train_and_explain(
+    *,
+    spec: DataSpec,
+    path: str,
+    code: str,
+    gate: Gate,
+    asks: list[Ask],
+    columns: Columns,
+    seed: int,
+    device: str,
+) -> Cell:
+    """The user's model of one artefact: trained, verified, and explained by every method if it uses the artefact.
+
+    code     changes the key with the function
+    asks     a question for every method
+    columns  that all rows share
+    """
+    dataset = planted.dataset(spec)
+    shared = planting.template(dataset, columns).having(model=model_name(path))
+    facts = {"said": planted.notes(spec.images)}
+    try:
+        module = train(path, spec, seed=seed, device=device)
+    except FailedTraining as error:
+        row = planting.training_row(dataset, 0.0, gate, shared.having(part="training"))
+        row = row.having(status="error", message=str(error), value=float("nan"))
+        rows = same_columns(row, *not_asked(spec, asks, shared, NO_MODEL_GIVEN))
+        return Cell(rows=rows, facts={**facts, "failed": True})
+    accuracy = planting.accuracy_of(module, dataset, device=device)
+    row = planting.training_row(dataset, accuracy, gate, shared.having(part="training"))
+    if row.status != "ok":
+        return Cell(rows=same_columns(row, *not_asked(spec, asks, shared, BELOW_GATE)), facts=facts)
+    explained = explain(module, spec, asks, shared.having(accuracy=accuracy, epoch=-1), columns)
+    return dataclasses.replace(explained, rows=same_columns(row, *explained.rows), facts={**explained.facts, **facts})
+
+
+def train(path: str, spec: DataSpec, *, seed: int, device: str) -> nn.Module:
+    """The user's model, in eval mode on the device; FailedTraining where there is none.
+
+    Torch's own generator is seeded for the call, so that a training that draws from it comes out the same again.
+    """
+    dataset = planted.dataset(spec)
+    with explaining.lent_randomness(seed), torch.enable_grad():
+        model = call_training(path, training_data(spec, seed=seed, device=device))
+    return ready_model(path, model, dataset.x[dataset.splits["test"]], device=device)
+
+
+def same_columns(*rows: Row) -> tuple[Row, ...]:
+    """The rows of a training and of maps with the columns of both, since a cell is one table."""
+    names = dict.fromkeys(name for row in rows for name in row.columns)
+    return tuple(dataclasses.replace(row, columns={**dict.fromkeys(names), **row.columns}) for row in rows)
+
+
+def not_asked(spec: DataSpec, asks: list[Ask], shared: Row, refusal: dict[str, str]) -> list[Row]:
+    """Rows of methods that were not asked."""
+    rows: list[Row] = []
+    for ask in asks:
+        images = explanations.explained_images(spec, ask)
+        rows += explanations.no_rows(row_of(ask, shared), images, ask, refusal, whole=True)
+    return rows
+
+
+def explain(module: nn.Module, spec: DataSpec, asks: list[Ask], shared: Row, columns: Columns) -> Cell:
+    """Rows of all methods for the user's model, and the maps that the page shows.
+
+    Methods that raise are not tried again by the next run: that would mean to train again.
+    """
+    layer = inside(models.last_map(module, planted.dataset(spec).x[:2].to(asks[0].device)), "0")
+    tensors: dict[str, Tensor] = {}
+    pictures: list[dict[str, Any]] = []
+    rows: list[Row] = []
+    for ask in asks:
+        images = explanations.explained_images(spec, ask)
+        row = row_of(ask, shared)
+        answer = ask_method(ask, explanations.question(asked_model(module, ask), layer, images, ask))
+        rows += explanations.rows_of(answer, row, images, ask)
+        maps = explanations.first_maps(answer, images)
+        entries = explanations.map_pictures(maps, {**columns, "model": row.model, "method": ask.method})
+        for entry in entries:
+            name = f"{ask.method} {entry['tensor']}"
+            tensors[name] = maps[entry["tensor"]]
+            pictures.append({**entry, "tensor": name})
+    took_part = explanations.participants(explanations.explained_images(spec, asks[0]), columns)
+    return Cell(rows=tuple(rows), tensors=tensors, facts={"pictures": pictures, "drawn": took_part})
+
+
+def is_null(ask: Ask) -> bool:
+    return plugins.method(ask.method, METHODS).null
+
+
+def asked_model(module: nn.Module, ask: Ask) -> nn.Module | None:
+    """The model that a method looks at, with the outputs that it explains; None where it looks at none."""
+    if is_null(ask):
+        return None
+    parts = [module]
+    if ask.output == "probabilities":
+        parts.append(nn.Softmax(1))
+    return nn.Sequential(*parts).eval()
+
+
+def ask_method(ask: Ask, question: explaining.Question) -> Cell:
+    """The maps of a method, or why there are none."""
+    if "layer" in plugins.method(ask.method, METHODS).needs and question.layer is None:
+        message = f"{ask.method} reads a layer that gives a map, and the model has none"
+        return Cell(facts={"status": "skipped", "message": message})
+    return explaining.attribute(ask.method, question)
+
+
+def row_of(ask: Ask, shared: Row) -> Row:
+    """The row with the method, and the model that it looked at."""
+    if is_null(ask):
+        return shared.having(method=ask.method, model=NO_MODEL)
+    return shared.having(method=ask.method)

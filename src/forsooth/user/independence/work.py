@@ -1,0 +1,212 @@
+"""Patches are found, methods are asked with and without them, and the answer is made of both."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import torch
+from torch import Tensor, nn
+
+from forsooth import chunks, plugins, seeds
+from forsooth.adapters import inputs, methods, models
+from forsooth.adapters.methods import NamedMethod
+from forsooth.adapters.places import placed
+from forsooth.attributions import METHODS
+from forsooth.engine import Progress, task
+from forsooth.games import players
+from forsooth.records import Cell, Row, UsageError
+from forsooth.scores.contrast import reduced, relative_change
+from forsooth.scores.functionless import Patched
+from forsooth.scores.promises import completeness_gap
+from forsooth.suites import choose, explain
+from forsooth.user.independence import patches, words
+from forsooth.user.independence.patches import Case, prepare, prepare_again
+from forsooth.user.independence.request import IndependenceRequest
+from forsooth.user.independence.result import IndependenceResult, tabled
+from forsooth.user.requests import answer_folder
+from forsooth.user.steps import Key, Step, carry_out, shared_arguments
+
+DEFAULTS = (
+    *("grad_cam", "guided_grad_cam"),
+    *("gradient", "smooth_grad", "integrated_gradients", "gradient_x_input"),
+    *("guided_backprop", "deep_lift", "lrp"),
+)
+NULLS = ("random", "constant")
+BACKGROUND = 100  # inputs that stand for the background
+COLUMNS = ("method", "sample", "target", "change", "rise", "ratio", "visible", "gap", "status", "message")
+
+
+def answer(
+    request: IndependenceRequest, *, out: Path | None = None, workers: int = 1, progress: Progress | None = None
+) -> IndependenceResult:
+    """How often every method would draw attention to functionless patches. See `forsooth.independence`."""
+    plugins.known(request.methods, METHODS)  # words and files come first: to build the model may take long
+    placed(request.patch, inputs.batch(request.inputs, "inputs")[0], seed=request.seed)
+    thing = models.load_model(request.model)
+    check_module(thing)
+    with models.in_eval(thing):
+        case = prepare(thing, request)
+        chosen = chosen_methods(case)
+        folder = answer_folder(out, "independence")
+        shared = shared_arguments(case.request.words(), case.digest, chosen)
+        cells = carry_out(steps_of(case, chosen), shared, folder, workers=workers, progress=progress)
+    prepare_again.forget()  # type: ignore[attr-defined]
+    patched = patches.joined([cell for (kind, _), cell in cells.items() if kind == patches.PATCH])
+    rows: list[Row] = []
+    for one in chosen:
+        rows += rows_of(case, patched, one.name, cells["method", one.name])
+    frame = pd.DataFrame([row.flat() for row in rows])[list(COLUMNS)]
+    nulls = {one.name: one.method.null for one in chosen}
+    table = tabled(frame, nulls, threshold=request.threshold)
+    result = IndependenceResult(table, frame, words.summary(case, patched, table, frame))
+    if folder is not None:
+        result.keep(folder, "independence", result.rows)
+    return result
+
+
+def check_module(thing: Any) -> None:
+    """UsageError where the model has no gradients."""
+    if isinstance(thing, nn.Module):
+        return
+    what = type(thing).__name__
+    if hasattr(thing, "predict"):
+        what = f"an estimator ({what})"
+    raise UsageError(f"`model` must be a torch module, since patches are found by its gradients, got {what}")
+
+
+def chosen_methods(case: Case) -> list[NamedMethod]:
+    """The methods to ask, and behind them the nulls, which are always asked."""
+    suitable = [name for name in DEFAULTS if case.layer or "layer" not in plugins.method(name, METHODS).needs]
+    chosen = methods.with_nulls(case.request.methods or suitable, NULLS, METHODS)
+    for one in chosen:
+        if "truth" in one.method.needs:
+            raise UsageError(f"`methods` must need no ground truth, since there is none, got {one.name}")
+    return chosen
+
+
+def steps_of(case: Case, chosen: Sequence[NamedMethod]) -> dict[Key, Step]:
+    """A step for every piece of the search, and behind them one for every method."""
+    steps = patches.steps_of(case)
+    needs = tuple(steps)
+    for one in chosen:
+        layer = case.layer if "layer" in one.method.needs else None
+        arguments = {**one.identity(), "layer": layer}
+        work = partial(ask_here, case, one)
+        steps["method", one.name] = Step(f"explain: {one.name}", work, ask_task, arguments, needs)
+    return steps
+
+
+def ask_here(case: Case, named: NamedMethod, *cells: Cell) -> Cell:
+    return ask(case, patches.joined(cells).x.to(case.x.device), named)
+
+
+@task("user.independence_explain", version=2)
+def ask_task(
+    *cells: Cell, words: dict[str, Any], digest: str, method: str, version: int, code: str, layer: str | None
+) -> Cell:
+    """`version` and `code` change the key with the method."""
+    case = replace(prepare_again(words, digest), layer=layer)
+    return ask_here(case, methods.named(method, METHODS), *cells)
+
+
+def ask(case: Case, patched: Tensor, named: NamedMethod) -> Cell:
+    """The relative change of the saliency of each patch's place, (n,), or why there is none. The others go on.
+
+    patched  (n, *shape), the inputs with their patches
+    """
+    tensors = {name: torch.full((len(case.x),), torch.nan, dtype=torch.float64) for name in ("change", "rise", "gap")}
+    try:
+        maps = maps_of(case, named, case.x, "x")
+        before = saliency(case, maps)
+        after = saliency(case, maps_of(case, named, patched, "patched"))
+        gap = tensors["gap"]
+        if named.method.promise:
+            gap = completeness_gap(maps, promised(case, named)).cpu()
+    except (Exception, SystemExit) as error:  # a user's method may raise anything, or leave
+        return Cell(tensors=tensors, facts=explain.refusal(error))
+    return Cell(tensors={**changes(case, before, after), "gap": gap}, facts={"status": "ok", "message": ""})
+
+
+def changes(case: Case, before: Tensor, after: Tensor) -> dict[str, Tensor]:
+    """By how much the saliency (n, *spatial) of each patch's place changes, (n,), and the same with its sign."""
+    change = relative_change(after, before, case.mask)
+    difference = (after - before).masked_fill(~case.mask, 0).flatten(1).sum(1)
+    return {"change": change, "rise": torch.sign(difference) * change}
+
+
+def rows_of(case: Case, patched: Patched, name: str, answer: Cell) -> list[Row]:
+    """A row per input of what one method said."""
+    found = patched.found().tolist()
+    columns = {
+        "target": case.target,
+        "change": answer.tensors["change"],
+        "rise": answer.tensors["rise"],
+        "ratio": patched.ratio,
+        "visible": patched.change,
+        "gap": answer.tensors["gap"],
+    }
+    template = Row("independence", "scores", method=name).having(
+        status=answer.facts["status"], message=answer.facts["message"]
+    )
+    rows = []
+    for place in range(len(case.x)):
+        own = {column: values[place].item() for column, values in columns.items()}
+        row = template.having(sample=place, **own)
+        if not found[place]:
+            row = row.having(status="no patch", message="no functionless patch was found for this input")
+        elif row.status == "ok" and own["change"] != own["change"]:
+            message = "no usable map, or nothing at that place before and after"
+            row = row.having(status="undefined", message=message)
+        rows.append(explain.with_promise(row, own["gap"]))
+    return rows
+
+
+def background(case: Case) -> Tensor:
+    """The inputs that methods are given as background, evenly over the explained classes. (k, *shape)"""
+    chosen = choose.evenly(case.target, BACKGROUND, seed=case.request.seed, role="background")
+    return case.x[chosen.to(case.x.device)]
+
+
+def promised(case: Case, named: NamedMethod) -> Tensor:
+    """What the maps of the inputs promise to sum to, (n,)."""
+    behind = background(case)
+
+    def of(x: Tensor, target: Tensor) -> Tensor:
+        return explain.promised(named.method, case.module, x, target, background=behind)
+
+    return chunks.over(of, case.x, case.target, size=max(1, explain.VALUES_AT_ONCE // case.x[0].numel()))
+
+
+def saliency(case: Case, maps: Tensor) -> Tensor:
+    """(n, *spatial) in [0, 1] of maps (n, *shape)."""
+    if maps.ndim == case.mask.ndim:  # no axis of channels
+        maps = maps[:, None]
+    return reduced(maps, lowest="zero")
+
+
+def maps_of(case: Case, named: NamedMethod, x: Tensor, name: str) -> Tensor:
+    """(n, *shape). Every input has draws of its own, and others with the patch than without."""
+    method = methods.accepting_arrays(named.method)
+    if "layer" in method.needs and case.layer is None:
+        raise ValueError(f"{named.name} reads a layer that gives a map, and the model has none: name a `layer`")
+    seed = seeds.derive(case.request.seed, named.name, name)
+    game: dict[str, Any] = {}
+    if not named.own:
+        game = {"players": players.pixels(tuple(x.shape[1:])).to(x.device)}
+    question = explain.Question(
+        model=case.module,
+        x=x,
+        target=case.target,
+        background=background(case),
+        fit=case.x,
+        truth=None,
+        layer=case.layer,
+        seed=seed,
+        game=game,
+        whole=named.own,
+    )
+    with explain.lent_randomness(seed):
+        return explain.maps_of(method, question, stream="draws").detach()

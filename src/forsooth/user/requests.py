@@ -1,0 +1,37 @@
+"""What the user's requests have in common: words that a task can carry, and a folder for the answer."""
+
+from collections.abc import Collection
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from forsooth import store
+from forsooth.adapters import inputs
+from forsooth.records import UsageError
+
+
+def plain_words(request: Any, *, without: Collection[str] = ()) -> dict[str, Any] | None:
+    """The fields of a request as plain values, files by their full path; None where something lives in memory."""
+    words: dict[str, Any] = {}
+    for field in fields(request):
+        if field.name in without:
+            continue
+        value = getattr(request, field.name)
+        if isinstance(value, Path) or (field.name != "model" and inputs.is_file(value)):
+            value = str(Path(value).resolve())
+        elif not isinstance(value, str | int | None):
+            return None
+        words[field.name] = value
+    if not isinstance(request.model, str):
+        return None
+    return words
+
+
+def answer_folder(out: Path | None, name: str) -> Path | None:
+    """The folder, if it is new, empty or an earlier answer of that name: a user's own files are never written over."""
+    if out is None:
+        return None
+    earlier = (out / "store").exists() or (out / f"{name}.csv").exists()
+    if out.is_dir() and any(out.iterdir()) and not earlier:
+        raise UsageError(f"`out` must be new, empty or an earlier answer, got {out}, which holds other files")
+    return store.writable(out, "out")

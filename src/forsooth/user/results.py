@@ -1,0 +1,55 @@
+"""What every answer to the user is: a table for a reader, the rows behind it, and the same in words."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+import pandas as pd
+
+from forsooth.store import write_atomically
+from forsooth.wording import markdown_table
+
+
+@dataclass(frozen=True)
+class Result:
+    """An answer.
+
+    table  one line for each thing that was judged
+    rows   what the table was made from
+    words  the same in plain sentences
+    """
+
+    title: ClassVar[str]
+    table: pd.DataFrame
+    rows: pd.DataFrame
+    words: str
+
+    def shown(self) -> pd.DataFrame:
+        """The table for a reader."""
+        return self.table
+
+    def __str__(self) -> str:
+        return f"{self.shown().to_string(index=False)}\n\n{self.words}"
+
+    def markdown(self) -> str:
+        """The table and the words as a page."""
+        shown = self.shown()
+        table = markdown_table(shown.columns, shown.to_numpy().tolist())
+        return "\n".join([f"# {self.title}", "", table, "", self.words, ""])
+
+    def keep(self, folder: Path, name: str, lines: pd.DataFrame) -> None:
+        """Write name.md, and the lines as name.csv, into the folder."""
+        write_atomically(folder / f"{name}.csv", lines.to_csv(index=False).encode())
+        write_atomically(folder / f"{name}.md", self.markdown().encode())
+
+
+def or_blank(values: Iterable[float], write: Callable[[float], str]) -> list[str]:
+    """Numbers as they are written, and nothing where there is none."""
+    return [write(value) if value == value else "" for value in values]
+
+
+def with_messages(table: pd.DataFrame) -> list[str]:
+    """Statuses, each with its message where it has one, of the columns status and message."""
+    pairs = zip(table["status"], table["message"], strict=True)
+    return [f"{status}: {message}" if message else status for status, message in pairs]

@@ -1,0 +1,82 @@
+"""Work on the user's model: done by tasks that any process can do, or here, where the model lives in memory."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from forsooth.adapters.methods import NamedMethod
+from forsooth.engine import Progress, execute, make_task
+from forsooth.progress import Silent
+from forsooth.records import Cell, Task
+from forsooth.store import Store
+
+Key = tuple[str, str | int]  # what kind of step, and which
+
+
+@dataclass(frozen=True)
+class Step:
+    """A piece of work.
+
+    name       what the progress line says
+    work       (*cells of needs) -> Cell, on the model that is here
+    task       the task function that does the same in any process
+    arguments  of the task, beside those that all tasks share
+    needs      keys of the steps whose cells it takes, in this order
+    """
+
+    name: str
+    work: Callable[..., Cell]
+    task: Callable[..., Cell]
+    arguments: Mapping[str, Any]
+    needs: tuple[Key, ...] = ()
+
+
+def carry_out(
+    steps: Mapping[Key, Step],
+    shared: Mapping[str, Any] | None,
+    folder: Path | None,
+    *,
+    workers: int,
+    progress: Progress | None,
+) -> dict[Key, Cell]:
+    """The cells of all steps: kept in the folder where any process can do the work again.
+
+    shared  arguments that all tasks have; None where the model or a method lives in memory
+    """
+    bar = progress or Silent()
+    if folder is None or shared is None:
+        return do_here(steps, bar)
+    return do_in_store(steps, shared, Store(folder / "store"), workers=workers, progress=bar)
+
+
+def do_here(steps: Mapping[Key, Step], progress: Progress) -> dict[Key, Cell]:
+    """The cells of all steps, made in this process."""
+    cells: dict[Key, Cell] = {}
+    progress.start(total=len(steps), done=0)
+    for key, step in steps.items():
+        progress.doing([step.name])
+        cells[key] = step.work(*(cells[need] for need in step.needs))
+        progress.step(step.name)
+    return cells
+
+
+def do_in_store(
+    steps: Mapping[Key, Step], shared: Mapping[str, Any], cells: Store, *, workers: int, progress: Progress
+) -> dict[Key, Cell]:
+    """The cells of all steps, made by tasks; what the store has is not made again."""
+    tasks: dict[Key, Task] = {}
+    for key, step in steps.items():
+        needs = [tasks[need] for need in step.needs]
+        tasks[key] = make_task(step.task, {**shared, **step.arguments}, needs, name=step.name)
+    execute(list(tasks.values()), cells, workers=workers, progress=progress)
+    return {key: cells.read(task.key) for key, task in tasks.items()}
+
+
+def shared_arguments(
+    words: Mapping[str, Any] | None, digest: str, methods: Sequence[NamedMethod]
+) -> dict[str, Any] | None:
+    """What all tasks of a request carry; None where something of it lives in memory."""
+    if words is None or not all(method.portable for method in methods):
+        return None
+    return {"words": words, "digest": digest}
