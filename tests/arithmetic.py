@@ -5,7 +5,7 @@ from pathlib import Path
 
 import torch
 
-from forsooth.records import Cell
+from forsooth.records import Cell, UsageError
 
 
 def number(*, value: float, trace: str = "") -> Cell:
@@ -39,5 +39,29 @@ def dies(*cells: Cell) -> Cell:
     os._exit(3)
 
 
+def dies_once(*, marker: str) -> Cell:
+    """Ends its process the first time."""
+    if not Path(marker).exists():
+        Path(marker).touch()
+        os._exit(3)
+    return number(value=1.0)
+
+
 def broken() -> Cell:
-    raise RuntimeError("the task broke")
+    raise RuntimeError("the task\nbroke")
+
+
+def broken_once(*, marker: str) -> Cell:
+    """Raises the first time and succeeds the second."""
+    if not Path(marker).exists():
+        Path(marker).touch()
+        raise MemoryError("too much")
+    return number(value=1.0)
+
+
+def leaves() -> Cell:
+    raise SystemExit(0)
+
+
+def impossible() -> Cell:
+    raise UsageError("`this` cannot be")

@@ -11,7 +11,8 @@ from rich.console import Console
 
 from forsooth import cli
 from forsooth.attributions import METHODS
-from forsooth.records import DeadWorker
+from forsooth.records import FailedTasks
+from forsooth.suites import explain
 from forsooth.terminal import fitting, out, plain
 
 
@@ -145,13 +146,44 @@ def test_an_interrupt_says_that_work_is_kept(monkeypatch, capsys):
     assert "the same command goes on from there" in capsys.readouterr().err
 
 
-def test_a_dead_worker_is_one_line_and_exit_code_one(monkeypatch, capsys):
-    def died() -> None:
-        raise DeadWorker("a worker process died")
+def test_tasks_that_failed_are_one_line_and_exit_code_three(monkeypatch, capsys):
+    def failed() -> None:
+        raise FailedTasks("3 of 8 tasks failed")
 
-    monkeypatch.setattr(cli, "app", died)
-    assert forsooth(monkeypatch) == 1
-    assert capsys.readouterr().err == "forsooth: a worker process died\n"
+    monkeypatch.setattr(cli, "app", failed)
+    assert forsooth(monkeypatch) == 3
+    assert capsys.readouterr().err == "forsooth: 3 of 8 tasks failed\n"
+
+
+def out_of_memory_for(name: str, monkeypatch) -> None:
+    attribute = explain.attribute
+
+    def ask(method, question):
+        if method == name:
+            raise MemoryError("no room")
+        return attribute(method, question)
+
+    monkeypatch.setattr(explain, "attribute", ask)
+
+
+def scored(folder) -> set[str]:
+    rows = pd.read_parquet(folder / "scores.parquet")
+    return set(rows.loc[rows["part"] == "scores", "method"])
+
+
+def test_a_run_with_failed_tasks_goes_on_and_the_next_one_tries_them_again(monkeypatch, capsys, tmp_path):
+    words = [*RUN, "--set", "trainings=1", "--out", str(tmp_path)]
+    with monkeypatch.context() as patch:
+        out_of_memory_for("saliency", patch)
+        assert forsooth(monkeypatch, *words) == 3
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1 and "2 of 7 tasks failed" in error and "MemoryError: no room" in error
+    assert "Incomplete: 2 of 7 tasks failed" in (tmp_path / "report.html").read_text()
+    assert scored(tmp_path) == {"oracle"}
+
+    assert forsooth(monkeypatch, *words) == 0
+    assert scored(tmp_path) == {"oracle", "saliency"}
+    assert "Incomplete" not in (tmp_path / "report.html").read_text()
 
 
 def test_tiny_settings_are_settings_of_the_suite():

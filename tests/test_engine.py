@@ -1,4 +1,5 @@
 import io
+import os
 from pathlib import Path
 
 import arithmetic
@@ -6,9 +7,9 @@ import pytest
 import torch
 from rich.console import Console
 
-from forsooth.engine import _dead, execute, make_task
+from forsooth.engine import execute, make_task
 from forsooth.progress import Bar, Lines, Silent
-from forsooth.records import DeadWorker, UsageError
+from forsooth.records import FailedTasks, UsageError
 from forsooth.store import Store
 
 
@@ -26,6 +27,14 @@ def test_a_diamond_of_tasks(tmp_path, workers):
     tasks = diamond()
     execute(tasks, Store(tmp_path), workers=workers, progress=Silent())
     assert Store(tmp_path).read(tasks[-1].key).tensors["value"].item() == 36.0
+
+
+def test_what_a_killed_run_left_unfinished_is_swept_by_the_next(tmp_path):
+    left = tmp_path / "unfinished" / f"{'ab' * 16}.0123abcd"
+    left.mkdir(parents=True)
+    os.utime(left, (0, 0))
+    execute(diamond(), Store(tmp_path), workers=1, progress=Silent())
+    assert not left.exists()
 
 
 class Heard(Silent):
@@ -116,26 +125,61 @@ def test_tasks_run_on_one_thread_and_the_callers_number_comes_back(tmp_path):
     assert torch.get_num_threads() == before
 
 
+FAILURE = {"failed": True, "status": "error", "message": "broken: RuntimeError: the task broke"}
+
+
 @pytest.mark.parametrize("workers", [1, 2])
-def test_a_task_that_breaks_stops_the_run_and_keeps_what_was_done(tmp_path, workers):
-    tasks = [*diamond(), make_task(arithmetic.broken, {}, name="broken", version=1)]
-    with pytest.raises(RuntimeError, match="the task broke"):
+def test_a_task_that_breaks_is_recorded_with_those_that_need_it_and_the_run_goes_on(tmp_path, workers):
+    broken = make_task(arithmetic.broken, {}, name="broken")
+    needs_it = make_task(arithmetic.add, {}, [broken], name="needs it")
+    last = make_task(arithmetic.add, {}, [needs_it], name="last")
+    tasks = [broken, needs_it, last, *diamond()]
+    with pytest.raises(FailedTasks, match=r"3 of 8 tasks failed; the first: broken: .* same command tries them again"):
         execute(tasks, Store(tmp_path), workers=workers, progress=Silent())
-    if workers == 1:
-        assert all(Store(tmp_path).has(task.key) for task in tasks[:-1])
+    cells = [Store(tmp_path).read(task.key) for task in tasks]
+    assert [cell.facts for cell in cells[:3]] == [FAILURE] * 3
+    assert not any(cell.rows or cell.tensors for cell in cells[:3])
+    assert cells[-1].tensors["value"].item() == 36.0
 
 
-def test_a_worker_that_dies_is_told_with_what_ran_and_the_rest_is_kept(tmp_path):
-    first = diamond()
-    dies = make_task(arithmetic.dies, {}, [first[-1]], name="dies", version=1)
-    with pytest.raises(DeadWorker, match=r"died while these tasks ran: dies\. .* kept, .* try `--workers 1`"):
-        execute([*first, dies], Store(tmp_path), workers=2, progress=Silent())
-    assert all(Store(tmp_path).has(task.key) for task in first)
+def test_a_failed_task_and_those_that_need_it_are_tried_again_by_the_next_run(tmp_path, monkeypatch):
+    store = Store(tmp_path / "store")
+    breaks = make_task(arithmetic.broken_once, {"marker": str(tmp_path / "marker")}, name="breaks")
+    tasks = [breaks, make_task(arithmetic.add, {"plus": 1.0}, [breaks], name="needs it")]
+    monkeypatch.setattr("forsooth.engine.TRIES", 1)
+    with pytest.raises(FailedTasks, match=r"2 of 2 tasks failed; the first: breaks: MemoryError: too much"):
+        execute(tasks, store, workers=1, progress=Silent())
+    execute(tasks, store, workers=1, progress=Silent())
+    assert store.read(tasks[-1].key).tensors["value"].item() == 2.0
 
 
-def test_of_many_tasks_that_ran_a_few_are_named():
-    assert "ran: a; b; c; d and 2 more. " in str(_dead("abcdef"))
-    assert str(_dead([])).startswith("a worker process died. ")
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_task_is_tried_twice(tmp_path, workers):
+    task = make_task(arithmetic.broken_once, {"marker": str(tmp_path / "marker")}, name="breaks")
+    execute([task, *diamond()], Store(tmp_path), workers=workers, progress=Silent())
+    assert Store(tmp_path).read(task.key).tensors["value"].item() == 1.0
+
+
+def test_a_task_that_leaves_has_failed(tmp_path):
+    with pytest.raises(FailedTasks, match="leaves: SystemExit: 0"):
+        execute([make_task(arithmetic.leaves, {}, name="leaves")], Store(tmp_path), workers=1, progress=Silent())
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_what_the_user_must_change_ends_the_run(tmp_path, workers):
+    tasks = [make_task(arithmetic.impossible, {}, name="impossible"), *diamond()]
+    with pytest.raises(UsageError, match="`this` cannot be"):
+        execute(tasks, Store(tmp_path), workers=workers, progress=Silent())
+
+
+def test_a_task_that_ends_its_process_twice_has_failed_and_no_other(tmp_path):
+    dies = make_task(arithmetic.dies, {}, name="dies")
+    once = make_task(arithmetic.dies_once, {"marker": str(tmp_path / "marker")}, name="dies once")
+    after = make_task(arithmetic.add, {}, [dies], name="after")
+    with pytest.raises(FailedTasks, match="2 of 8 tasks failed; the first: dies: its process died twice"):
+        execute([dies, once, *diamond(), after], Store(tmp_path), workers=2, progress=Silent())
+    assert Store(tmp_path).read(once.key).tensors["value"].item() == 1.0
+    assert Store(tmp_path).read(diamond()[-1].key).tensors["value"].item() == 36.0
 
 
 def test_no_worker_is_an_error():

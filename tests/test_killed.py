@@ -46,6 +46,20 @@ def test_a_killed_pool_leaves_no_worker_behind_and_goes_on(tmp_path, unbroken):
     assert (folder / "scores.parquet").read_bytes() == unbroken
 
 
+def test_a_terminated_pool_says_that_work_is_kept_and_ends_at_once(tmp_path):
+    folder = tmp_path / "run"
+    command = [sys.executable, "-m", "forsooth", "run", "xaitris", "--workers", "2", "--out", str(folder), "--quiet"]
+    process = subprocess.Popen(command, start_new_session=True, stderr=subprocess.PIPE, text=True)
+    while not list(folder.glob("store/cells/*/*")):
+        assert process.poll() is None
+        time.sleep(0.01)
+    process.terminate()
+    _, said = process.communicate(timeout=30)
+    assert process.returncode == 143
+    assert said == "stopped; what was finished is kept, and the same command goes on from there\n"
+    _until_gone(process.pid)
+
+
 def _until_gone(group: int) -> None:
     """Wait until no process of the session is left; a worker that waits for ever would fail the test."""
     for _ in range(400):

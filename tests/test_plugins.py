@@ -1,5 +1,7 @@
 import dataclasses
 import linecache
+import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -120,3 +122,39 @@ def test_a_module_that_fails_at_import_is_named_with_its_line(tmp_path, monkeypa
         UsageError, match=r"'fails_at_import:f', whose import raised ZeroDivisionError.*line 2: y = x / 0"
     ):
         plugins.method("fails_at_import:f", ())
+
+
+def test_a_module_that_leaves_at_import_is_told(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("leaves_at_import.py").write_text("import sys\n\nsys.exit(0)\n")
+    with pytest.raises(UsageError, match=r"whose import raised SystemExit: 0 \(leaves_at_import.py, line 3: sys.exit"):
+        plugins.method("leaves_at_import:f", ())
+
+
+SHADOWS = """
+import arithmetic
+from pathlib import Path
+from forsooth import engine, plugins, store
+from forsooth.progress import Silent
+
+if __name__ == "__main__":
+    plugins.load("mine:method", argument="methods")
+    tasks = [engine.make_task(arithmetic.number, {"value": v}, name="n") for v in (1.0, 2.0)]
+    engine.execute(tasks, store.Store(Path("store")), workers=2, progress=Silent())
+    assert all(store.Store(Path("store")).read(task.key).rows for task in tasks)
+"""
+
+
+def test_a_file_named_like_the_standard_library_breaks_no_worker(tmp_path):
+    """The file lies beside the user's method, not beside the script: there Python itself would take it."""
+    here = tmp_path / "here"
+    here.mkdir()
+    (tmp_path / "script.py").write_text(SHADOWS)
+    (here / "mine.py").write_text("def method(model, x, target): return x\n")
+    for name in ("secrets", "random", "socket"):
+        (here / f"{name}.py").write_text("raise RuntimeError('taken for the real one')\n")
+    paths = [str(Path(plugins.__file__).parents[1]), str(Path(__file__).parent)]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+    command = [sys.executable, str(tmp_path / "script.py")]
+    done = subprocess.run(command, cwd=here, env=environment, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr

@@ -51,12 +51,5 @@ def usable_device(device: str) -> str:
 
 
 def run_folder(folder: Path) -> Path:
-    """The folder, if it is new, empty or an earlier run: a user's own files are never written over."""
-    if (
-        folder.is_dir()
-        and any(folder.iterdir())
-        and not (folder / "run.json").exists()
-        and not (folder / "store").exists()
-    ):
-        raise UsageError(f"`out` must be new, empty or an earlier run, got {folder}, which holds other files")
-    return store.writable(folder, "out")
+    """The folder, if it is new, empty or an earlier run."""
+    return store.free_folder(folder, ("run.json", "store"), "run")

@@ -1,7 +1,9 @@
 """The terminal: parse, call, print. Nothing here that a Python caller cannot do."""
 
 import json
+import signal
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,7 +14,7 @@ from forsooth.attributions import METHODS
 from forsooth.datasets import DATASETS
 from forsooth.models import MODELS
 from forsooth.names import find, unknown
-from forsooth.records import DeadWorker, Reproduction, Suite, UsageError
+from forsooth.records import FailedTasks, Reproduction, Suite, UsageError
 from forsooth.report import tables
 from forsooth.runs import write_page
 from forsooth.scores import METRICS
@@ -52,7 +54,9 @@ CATALOGUES: dict[str, tuple[Any, ...]] = {
 }
 
 File = Annotated[Path | None, typer.Option("--out", help="file to write; parquet needs one")]
+SOME_FAILED = 3
 STOPPED = 130  # the exit code of a program that was interrupted at the keyboard
+TERMINATED = 143  # that of one that was asked to end by SIGTERM
 Preset = Annotated[
     str,
     typer.Option(
@@ -94,6 +98,7 @@ def demo(workers: Workers = 0, quiet: Quiet = False) -> None:
         _show(runs[-1])
     folders = [made.folder for made in runs]
     opened(write_page(folders, folders[0].parent / "demo.html"))
+    _exit_if_failed(runs)
 
 
 @app.command("list")
@@ -140,6 +145,7 @@ def run(
     )
     _show(made)
     opened(made.folder / "report.html")
+    _exit_if_failed([made])
 
 
 @app.command()
@@ -219,25 +225,35 @@ def reproduce(
 
 
 def main() -> None:
-    """Errors of the user's making are one clear line and exit code 2; a dead worker is one line and exit code 1."""
+    """Errors of the user's making are one clear line and exit code 2; if tasks failed it is one line and code 3."""
+    received: list[int] = []
+
+    def interrupt(number: int, frame: object) -> None:
+        received.append(number)
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGTERM, interrupt)
     try:
         app()
     except UsageError as error:
         sys.stderr.write(f"forsooth: {error}\n")
         sys.exit(2)
-    except DeadWorker as error:
+    except FailedTasks as error:
         sys.stderr.write(f"forsooth: {error}\n")
-        sys.exit(1)
+        sys.exit(SOME_FAILED)
     except KeyboardInterrupt:
-        sys.exit(stopped())
+        sys.exit(stopped(received))
     except SystemExit as end:
         if end.code == STOPPED:  # typer makes this of a keyboard interrupt
-            stopped()
+            sys.exit(stopped(received))
         raise
 
 
-def stopped() -> int:
+def stopped(signals: Sequence[int]) -> int:
+    """Say that work is kept; the exit code by which shells know what ended a program."""
     sys.stderr.write("stopped; what was finished is kept, and the same command goes on from there\n")
+    if signals:
+        return TERMINATED
     return STOPPED
 
 
@@ -258,6 +274,12 @@ def _show(made: api.Run) -> None:
         out.print("No map was scored: the page says why.")
     else:
         out.print(tables.console(board, title=metric, columns=fitting(tables.display(board)).shape[1]))
+
+
+def _exit_if_failed(runs: Sequence[api.Run]) -> None:
+    """Where tasks failed the exit code says so; what the others gave stands above, and the run said why."""
+    if any(made.failed for made in runs):
+        raise typer.Exit(SOME_FAILED)
 
 
 def _summary(record: Any) -> str:

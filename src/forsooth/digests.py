@@ -25,5 +25,5 @@ def _digest(files: tuple[Path, ...], states: tuple[tuple[int, int], ...]) -> str
         content = f"{size} {time}"
         if read:
             content = hashlib.sha256(file.read_bytes()).hexdigest()
-        total.update(f"{file.name}\x1f{content}\x1e".encode())
+        total.update(f"{file.name}\x1f{content}\x1e".encode(errors="surrogateescape"))  # names need not be UTF-8
     return total.hexdigest()[:32]

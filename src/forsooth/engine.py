@@ -3,30 +3,27 @@
 Each task runs on one thread. So serial and pool agree bit for bit, and a pool of N workers uses N cores.
 """
 
-import concurrent.futures as futures
 import functools
-import graphlib
+import gc
 import hashlib
 import json
-import multiprocessing
-import os
-import threading
 import time
 import typing
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures.process import BrokenProcessPool
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 import torch
 
 from forsooth.plain import from_plain, to_plain
-from forsooth.records import Cell, DeadWorker, Task, UsageError
+from forsooth.processes import run_all
+from forsooth.records import Cell, FailedTasks, Task, UsageError
 from forsooth.store import DamagedCell, Store
 
 FLAT = "*"  # in place of a parameter's word: see `task`
-NAMED = 4  # tasks that an error names; more would hide what it says
+TRIES = 2  # of a task that raises
 
 
 class Progress(Protocol):
@@ -113,19 +110,96 @@ def _hints(function: Callable[..., Cell]) -> dict[str, Any]:
 
 
 def execute(tasks: Sequence[Task], store: Store, *, workers: int, progress: Progress) -> None:
-    """Leave a cell in the store for every task. `tasks` name what they need before they need it."""
+    """Leave a cell in the store for every task. `tasks` name what they need before they need it.
+
+    A task that raises twice, or ends its process twice, leaves a cell that says so, and so do those that need it. The
+    others are run all the same, and `FailedTasks` comes at the end.
+    """
     if workers < 1:
         raise UsageError(f"`workers` must be at least 1, got {workers}")
+    store.sweep()
     tasks = list({task.key: task for task in tasks}.values())
     waiting = [task for task in tasks if not _finished(task, store, progress)]
     progress.start(total=len(tasks), done=len(tasks) - len(waiting))
+    ledger = Ledger(store, progress)
     if workers == 1 or len(waiting) < 2:
-        for task in waiting:
-            progress.doing([task.name])
-            run_task(task, store.root)
-            progress.step(task.name)
+        _serially(waiting, ledger)
     else:
-        _in_pool(waiting, store, workers, progress)
+        run_all(waiting, functools.partial(attempt, root=store.root), ledger, workers)
+    if ledger.reasons:
+        raise ledger.error(len(tasks))
+
+
+@dataclass
+class Ledger:
+    """Which tasks of a run failed.
+
+    reasons  why, by key and in order; those that need a failed task have its reason
+    """
+
+    store: Store
+    progress: Progress
+    reasons: dict[str, str] = field(default_factory=dict)
+
+    def doing(self, tasks: Iterable[Task]) -> None:
+        self.progress.doing([task.name for task in tasks])
+
+    def finished(self, task: Task) -> bool:
+        return self.store.has(task.key)
+
+    def blocked(self, task: Task) -> str:
+        """Why a task is not tried: the reason of a failed one that it needs; empty if it can be tried."""
+        reasons = [self.reasons[key] for key in task.needs if key in self.reasons]
+        return next(iter(reasons), "")
+
+    def close(self, task: Task, reason: str) -> None:
+        """A task is over. With a reason it failed, and its cell says so until the next run tries it again."""
+        if reason:
+            self.reasons[task.key] = reason
+            failure = Cell(facts={"failed": True, "status": "error", "message": reason})
+            self.store.write(task.key, failure, about=_about(task, seconds=0.0))
+        self.progress.step(task.name)
+
+    def error(self, total: int) -> FailedTasks:
+        first = next(iter(self.reasons.values()))
+        return FailedTasks(
+            f"{len(self.reasons)} of {total} tasks failed; the first: {first}. All others are kept, and the same "
+            "command tries them again"
+        )
+
+
+def _serially(waiting: Sequence[Task], ledger: Ledger) -> None:
+    for task in waiting:
+        ledger.doing([task])
+        ledger.close(task, ledger.blocked(task) or attempt(task, ledger.store.root))
+
+
+def attempt(task: Task, root: Path) -> str:
+    """Run one task here, and once more if it raises. Why it failed, with its name; empty if it did not."""
+    reason = ""
+    for _ in range(TRIES):
+        try:
+            run_task(task, root)
+        except UsageError:
+            raise
+        except (Exception, SystemExit) as error:  # out of memory, a damaged cell, a fault of ours: the others go on
+            reason = _one_line(f"{task.name}: {type(error).__name__}: {error}")
+        else:
+            return ""
+        _free_memory()
+    return reason
+
+
+def _one_line(words: str) -> str:
+    """Words as one line of moderate length that can be written as UTF-8."""
+    return " ".join(words.split())[:500].encode(errors="replace").decode()
+
+
+def _free_memory() -> None:
+    """Give back what a task that ran out of memory may have left behind."""
+    gc.collect()
+    if torch.cuda.is_available():
+        torch.cuda.empty_cache()
 
 
 def run_task(task: Task, root: Path) -> str:
@@ -135,15 +209,20 @@ def run_task(task: Task, root: Path) -> str:
     begun = time.perf_counter()
     with one_thread():
         cell = task.function(*needed, **typed(task.function, task.arguments))
-    about = {
+    seconds = round(time.perf_counter() - begun, 6)
+    store.write(task.key, cell, about=_about(task, seconds))
+    return task.key
+
+
+def _about(task: Task, seconds: float) -> dict[str, Any]:
+    """What `meta.json` of a cell says of its task."""
+    return {
         "name": task.name,
         "function": f"{task.function.__module__}:{task.function.__qualname__}",
         "version": task.version,
         "needs": list(task.needs),
-        "seconds": round(time.perf_counter() - begun, 6),
+        "seconds": seconds,
     }
-    store.write(task.key, cell, about=about)
-    return task.key
 
 
 @contextmanager
@@ -171,61 +250,3 @@ def _finished(task: Task, store: Store, progress: Progress) -> bool:
         store.remove(task.key)
         return False
     return True
-
-
-def _in_pool(waiting: list[Task], store: Store, workers: int, progress: Progress) -> None:
-    """Hand tasks to processes as soon as what they need is there."""
-    by_key = {task.key: task for task in waiting}
-    order = graphlib.TopologicalSorter({key: set(task.needs) & by_key.keys() for key, task in by_key.items()})
-    order.prepare()
-    context = multiprocessing.get_context("spawn")  # fork does not go with torch's threads
-    running: dict[futures.Future[str], str] = {}  # names, in the order in which the processes take them
-    with futures.ProcessPoolExecutor(workers, mp_context=context, initializer=_begin_worker) as pool:
-        try:
-            while order.is_active():
-                for key in order.get_ready():
-                    running[pool.submit(run_task, by_key[key], store.root)] = by_key[key].name
-                progress.doing(list(running.values())[:workers])
-                for key, name in _next_done(running):
-                    order.done(key)
-                    progress.step(name)
-        except BrokenProcessPool as error:
-            lost = [name for future, name in running.items() if not future.done() or future.exception()]
-            raise _dead(lost[:workers]) from error
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
-
-
-def _next_done(running: dict[futures.Future[str], str]) -> Iterator[tuple[str, str]]:
-    """Key and name of each task that is done by now, of at least one; they run no more."""
-    done, _ = futures.wait(running, return_when=futures.FIRST_COMPLETED)
-    for future in done:
-        key = future.result()
-        yield key, running.pop(future)
-
-
-def _dead(names: Sequence[str]) -> DeadWorker:
-    """The error for a pool of which a process died; the pool does not say which task that process had."""
-    running = ""
-    if names:
-        running = f" while these tasks ran: {'; '.join(names[:NAMED])}"
-    if len(names) > NAMED:
-        running += f" and {len(names) - NAMED} more"
-    return DeadWorker(
-        f"a worker process died{running}. It ran out of memory, or the code of a task ended it. What was finished is "
-        "kept, and the same command goes on from there; try `--workers 1` to see which task it is"
-    )
-
-
-def _begin_worker() -> None:
-    """One thread, and an end with the parent: a killed parent would leave its workers waiting for ever."""
-    torch.set_num_threads(1)
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-
-        def follow() -> None:
-            parent.join()
-            os._exit(1)
-
-        threading.Thread(target=follow, daemon=True).start()

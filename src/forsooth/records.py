@@ -18,8 +18,8 @@ class UsageError(Exception):
     """The user asked for something that cannot be: the message names the argument, the expectation and what came."""
 
 
-class DeadWorker(Exception):
-    """A process of the pool died, and its task with it: no fault of the words, so the message says how to find it."""
+class FailedTasks(Exception):
+    """Some tasks of a run failed, all others are done: the message says how many, and why the first did."""
 
 
 @dataclass(frozen=True)

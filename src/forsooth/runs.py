@@ -25,6 +25,7 @@ from forsooth.attributions import METHODS
 from forsooth.engine import Progress, execute
 from forsooth.records import (
     Choice,
+    FailedTasks,
     Judgement,
     Metric,
     Outcome,
@@ -57,6 +58,12 @@ class Run:
     """A finished run in its folder."""
 
     folder: Path
+
+    @property
+    def failed(self) -> str:
+        """How many tasks failed, and why the first did; empty if none."""
+        about = json.loads((self.folder / "run.json").read_text(encoding="utf-8"))
+        return str(about.get("failed", ""))
 
     @property
     def rows(self) -> pd.DataFrame:
@@ -93,13 +100,22 @@ class Work:
 
 
 def perform(work: Work, plan: Plan, about: Mapping[str, Any]) -> None:
-    """Carry out a plan and leave the files of a run."""
+    """Carry out a plan and leave the files of a run, also where some of its tasks failed."""
     started = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     begun = time.monotonic()
-    execute(plan.tasks, work.cells, workers=work.workers, progress=work.progress)
-    seconds = round(time.monotonic() - begun, 1)
     facts = list(plan.facts)
-    assemble(work.folder, plan, work.cells, {**about, "facts": facts, "started": started, "seconds": seconds})
+    failed = {}
+    try:
+        execute(plan.tasks, work.cells, workers=work.workers, progress=work.progress)
+    except FailedTasks as error:
+        if not any(work.cells.rows(task.key) for task in plan.tasks):
+            raise  # nothing to put together
+        work.progress.say(f"{error}.")
+        facts.append(f"Incomplete: {error}.")
+        failed = {"failed": str(error)}
+    seconds = round(time.monotonic() - begun, 1)
+    times = {"started": started, "seconds": seconds}
+    assemble(work.folder, plan, work.cells, {**about, **failed, "facts": facts, **times})
 
 
 def suite_facts(suite: Suite, settings: Any) -> dict[str, Any]:
@@ -129,7 +145,10 @@ def choice_facts(choice: Choice, command: str) -> dict[str, Any]:
 
 
 def outcome_of(work: Work, plan: Plan, settings: Any, choice: Choice) -> Outcome:
-    """What the run left, for a judgement."""
+    """What the run left, for a judgement, which wants all of it."""
+    failed = Run(work.folder).failed
+    if failed:
+        raise FailedTasks(failed)
     ids = {task.key: task.id for task in plan.tasks}
     rows = pd.read_parquet(work.folder / "scores.parquet")
     facts = {task.key: work.cells.meta(task.key)["facts"] for task in plan.tasks}

@@ -1,6 +1,8 @@
 """Photographs from folders and zips, of every kind a user may have, and crops from them."""
 
+import io
 import os
+import tracemalloc
 import zipfile
 from pathlib import Path
 
@@ -12,8 +14,10 @@ from hypothesis import strategies as st
 from PIL import Image
 
 import forsooth
+from forsooth import digests
 from forsooth.datasets.crops import crops, shared_out
-from forsooth.datasets.folders import Photos, digest, photo_side, photographs
+from forsooth.datasets.folders import Photos, digest, grey_square, photo_side, photographs
+from forsooth.datasets.labelled import colour_square
 from forsooth.records import UsageError
 from forsooth.seeds import generator
 
@@ -134,6 +138,51 @@ def test_a_folder_that_cannot_be_listed_is_named(album, monkeypatch):
     monkeypatch.setattr(os, "scandir", guarded)
     photos = photographs(album, side=20)
     assert len(photos.images) == 2 and photos.unreadable == (f"{album / 'inner'}: Permission denied",)
+
+
+def test_a_bomb_in_a_zip_is_refused_by_its_size_before_it_is_unpacked(album, tmp_path):
+    path = zipped(album, tmp_path / "album.zip")
+    with zipfile.ZipFile(path, "a", zipfile.ZIP_DEFLATED) as archive, archive.open("bomb.png", "w") as bomb:
+        for _ in range(300):
+            bomb.write(bytes(2**20))
+    tracemalloc.start()
+    photos = photographs(path, side=20)
+    digest(path)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert len(photos.images) == 3 and peak < 2**26
+    assert photos.unreadable == ("bomb.png: 300 MiB unpacked, at most 256 MiB are read",)
+
+
+@pytest.mark.parametrize("read", [lambda data: grey_square(data, side=20), lambda data: colour_square(data, side=20)])
+def test_a_picture_of_too_many_pixels_is_refused_before_it_is_decoded(monkeypatch, read):
+    file = io.BytesIO()
+    Image.new("1", (10_000, 8_000)).save(file, "png")
+    monkeypatch.setattr(Image.Image, "convert", lambda *_: pytest.fail("was decoded"))
+    with pytest.raises(ValueError, match="10000 x 8000 px are too many, at most 67 million are decoded"):
+        read(file.getvalue())
+
+
+def test_a_pipe_is_no_picture_and_no_zip(album):
+    os.mkfifo(album / "pipe.png")
+    photos = photographs(album, side=20)
+    assert len(photos.images) == 3 and photos.unreadable == ("pipe.png: not a plain file",)
+    assert len(digest(album)) == 32
+    with pytest.raises(
+        UsageError, match=r"folder or readable zip of images, but there is neither of them at .*pipe\.png"
+    ):
+        photographs(album / "pipe.png", side=20)
+
+
+def test_names_that_are_not_utf8(tmp_path):
+    folder = tmp_path / os.fsdecode(b"alb\xfcm")
+    save(folder / "a.png", red())
+    save(folder / os.fsdecode(b"caf\xe9.png"), red())
+    (folder / os.fsdecode(b"na\xefve.png")).write_bytes(b"no picture")
+    photos = photographs(folder, side=20)
+    assert len(photos.images) == 2 and photos.name == "alb\\xfcm"
+    assert photos.unreadable[0].startswith("na\\xefve.png: cannot identify")
+    assert len(digest(folder)) == 32 and len(digests.digest(folder)) == 32
 
 
 def test_nothing_usable(tmp_path):

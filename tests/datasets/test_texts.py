@@ -1,6 +1,9 @@
 """Files of documents, odd ones too, to token ids; what was cut, mended or left out is counted."""
 
 import gzip
+import io
+import tracemalloc
+import zipfile
 
 import numpy as np
 import pytest
@@ -103,6 +106,35 @@ def test_files_that_are_not_there_or_damaged_are_refused(tmp_path):
     (tmp_path / "bad.tsv.gz").write_bytes(gzip.compress(b"text\nhello\n" * 50)[:30])
     with pytest.raises(UsageError, match=r"bad\.tsv\.gz cannot be read"):
         documents(tmp_path / "bad.tsv.gz")
+
+
+@pytest.mark.parametrize("name", ["bomb.txt.gz", "bomb.txt"])
+def test_a_text_that_is_too_large_is_refused_before_it_is_unpacked(tmp_path, monkeypatch, name):
+    monkeypatch.setattr("forsooth.datasets.texts.LARGEST", 2**20)
+    path = written(tmp_path, name, b"word " * 2**21)
+    tracemalloc.start()
+    with pytest.raises(UsageError, match=r"`data` must be at most 1 MiB of text.*bomb\.txt"):
+        documents(path)
+    assert tracemalloc.get_traced_memory()[1] < 2**22
+    tracemalloc.stop()
+
+
+def test_vectors_that_are_too_large_are_refused_before_they_are_unpacked(tmp_path, monkeypatch):
+    np.savez_compressed(tmp_path / "v.npz", words=np.array(["a"]), vectors=np.zeros((1, 2**20), dtype=np.float32))
+    assert word_vectors(tmp_path / "v.npz", ("", "?", "a"), seed=0)[1] == 1
+    monkeypatch.setattr("forsooth.datasets.texts.LARGEST_VECTORS", 2**20)
+    with pytest.raises(UsageError, match=r"`vectors` must be at most 1 MiB unpacked.*v\.npz"):
+        word_vectors(tmp_path / "v.npz", ("", "?", "a"), seed=0)
+
+
+def test_vectors_whose_header_lies_are_refused(tmp_path):
+    with zipfile.ZipFile(tmp_path / "v.npz", "w") as archive:
+        for name in ("words", "vectors"):
+            header = io.BytesIO()
+            np.lib.format.write_array_header_1_0(header, {"descr": "<f4", "fortran_order": False, "shape": (2**50,)})
+            archive.writestr(f"{name}.npy", header.getvalue())
+    with pytest.raises(UsageError, match=r"`vectors` must be an \.npz"):
+        word_vectors(tmp_path / "v.npz", ("", "?", "a"), seed=0)
 
 
 def test_vocabulary_by_hand():

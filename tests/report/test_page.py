@@ -8,7 +8,10 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from forsooth import report
 from forsooth.records import UsageError
+from forsooth.report.drawing import Drawing, sheet
+from forsooth.report.page import safe_name
 from forsooth.runs import write_page
 
 
@@ -31,7 +34,7 @@ def page(written: Path) -> str:
 
 def light(folder: Path, target: Path, **changed: object) -> Path:
     """A copy of the run with few methods and no exhibits, so that its page is quick to write."""
-    target.mkdir()
+    target.mkdir(parents=True)
     run = json.loads((folder / "run.json").read_text())
     keep = ("lime", "pfi", "sobel", "saliency")
     run["methods"] = {name: record for name, record in run["methods"].items() if name in keep}
@@ -113,6 +116,35 @@ def test_a_place_one_cannot_write_to(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(UsageError, match=r"`out` must be a place one can write to, got .*file/deep"):
         write_page(target, tmp_path / "file" / "deep")
+
+
+@pytest.mark.parametrize("name", ["x/../../../../../escaped", "/escaped", "..", "a" * 400, "nul\0", "e:\\m\ud800"])
+def test_names_of_a_strangers_run_never_leave_its_folder(folder: Path, tmp_path: Path, name: str) -> None:
+    target = light(folder, tmp_path / "deep" / "er" / "run")
+    about = json.loads((target / "run.json").read_text())
+    drawing = Drawing(name, "title", "caption", "alt", sheet(1, 1))
+    about["exhibits"] = ["hostile"]
+    (target / "run.json").write_text(json.dumps(about))
+    before = set(tmp_path.rglob("*"))
+    report.write_page(target, figures={"hostile": lambda results, tables: (drawing, drawing)})
+    figures = target / "figures"
+    written = {file for file in set(tmp_path.rglob("*")) - before if file.parent != figures}
+    assert written == {target / "report.html", figures}
+    assert len(list(figures.glob("*.svg"))) == 2
+
+
+def test_names_that_become_alike_keep_their_own_files(tmp_path: Path) -> None:
+    assert len({safe_name(name) for name in ("a/b", "a:b", "a_b")}) == 3
+    assert safe_name("boxes_emd-size_8 (1)") == "boxes_emd-size_8 (1)"
+
+
+def test_figures_that_lead_elsewhere_are_not_followed(folder: Path, tmp_path: Path) -> None:
+    target = light(folder, tmp_path / "run")
+    (tmp_path / "elsewhere").mkdir()
+    (target / "figures").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(UsageError, match=r"figures.*is a link"):
+        write_page(target)
+    assert not list((tmp_path / "elsewhere").iterdir())
 
 
 def test_other_suites_have_other_columns(folder: Path, tmp_path: Path) -> None:

@@ -19,6 +19,8 @@ from forsooth.records import UsageError
 
 SUFFIXES = (".bmp", ".gif", ".jpeg", ".jpg", ".pgm", ".png", ".ppm", ".tif", ".tiff", ".webp")
 ROOM = 1.25  # a photograph may be enlarged by this much, no more
+LARGEST = 2**28  # bytes of one file after unpacking; a zip of 2 MB can hold gigabytes
+PIXELS = 2**26  # of one decoded picture; a PNG of 20 kB can hold more
 
 Reader = Callable[[], bytes]  # the bytes of one file
 
@@ -60,7 +62,7 @@ def photographs(path: str | Path, *, side: int) -> Photos:
             f"`data` must hold images ({', '.join(SUFFIXES)}), but none can be used in {path}: {files} files, "
             f"{len(readers)} of them images by name, {len(failed)} failed{first_few(failed)}"
         )
-    return Photos(torch.from_numpy(np.stack(images)), Path(path).name, tuple(failed))
+    return Photos(torch.from_numpy(np.stack(images)), printable(Path(path).name), tuple(failed))
 
 
 def failure(name: str, error: Exception) -> str:
@@ -93,7 +95,7 @@ def opened(path: Path) -> Iterator[tuple[dict[str, Reader], int, list[str]]]:
     with ExitStack() as stack:
         if path.is_dir():
             readers = _in_folder(path, closed)
-        elif zipfile.is_zipfile(path):
+        elif path.is_file() and zipfile.is_zipfile(path):
             readers = _in_archive(stack.enter_context(_archive(path)))
         else:
             there = "nothing"
@@ -107,17 +109,53 @@ def opened(path: Path) -> Iterator[tuple[dict[str, Reader], int, list[str]]]:
 def _in_folder(path: Path, closed: list[str]) -> dict[str, Reader]:
     """Readers of all files in a folder and the folders in it; those that cannot be listed go to `closed`."""
     readers: dict[str, Reader] = {}
-    for here, _, names in os.walk(path, onerror=lambda e: closed.append(f"{e.filename}: {e.strerror}")):
+    for here, _, names in os.walk(path, onerror=lambda e: closed.append(f"{printable(e.filename)}: {e.strerror}")):
         for name in names:
             file = Path(here) / name
-            readers[file.relative_to(path).as_posix()] = file.read_bytes
+            readers[printable(file.relative_to(path).as_posix())] = partial(read_plain, file)
     return readers
 
 
 def _in_archive(archive: zipfile.ZipFile) -> dict[str, Reader]:
     """Readers of all files in a zip."""
     entries = [entry for entry in archive.infolist() if not entry.is_dir()]
-    return {entry.filename: partial(archive.read, entry) for entry in entries}
+    return {entry.filename: partial(read_member, archive, entry) for entry in entries}
+
+
+def read_plain(file: Path) -> bytes:
+    """The bytes of a file; ValueError where they are too many, or would never end, as those of a pipe."""
+    if file.exists() and not file.is_file():
+        raise ValueError("not a plain file")
+    check_size(file.stat().st_size)
+    return file.read_bytes()
+
+
+def read_member(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes:
+    """The bytes of a file in a zip; ValueError where they are too many. zipfile reads no more than the entry says."""
+    check_size(entry.file_size)
+    return archive.read(entry)
+
+
+def check_size(size: int) -> None:
+    if size > LARGEST:
+        raise ValueError(f"{size / 2**20:.0f} MiB unpacked, at most {LARGEST // 2**20} MiB are read")
+
+
+def check_pixels(image: Image.Image) -> None:
+    """ValueError if the image, not yet decoded, has too many pixels."""
+    if image.width * image.height > PIXELS:
+        raise ValueError(
+            f"{image.width} x {image.height} px are too many, at most {PIXELS // 10**6} million are decoded"
+        )
+
+
+def printable(name: str) -> str:
+    """The name of a file with a backslash for each byte that is not UTF-8: such names can be neither hashed nor told.
+
+    >>> printable("naïve.png"), printable("na\\udcefve.png")
+    ('naïve.png', 'na\\\\xefve.png')
+    """
+    return os.fsencode(name).decode(errors="backslashreplace")
 
 
 def _archive(path: Path) -> zipfile.ZipFile:
@@ -133,6 +171,7 @@ def grey_square(data: bytes, *, side: int) -> np.ndarray:
     """(side, side) uint8: the middle of the image in the file `data`."""
     with Image.open(io.BytesIO(data)) as image:
         image.draft("L", (2 * side, 2 * side))  # lets a large JPEG decode small; no effect on other formats
+        check_pixels(image)
         if min(image.size) * ROOM < side:
             raise ValueError(f"{image.width} x {image.height} px is too small, {side} px were asked")
         grey = _grey(image)

@@ -12,7 +12,16 @@ import pandas as pd
 import torch
 from PIL import Image, ImageOps
 
-from forsooth.datasets.folders import Reader, failure, first_few, opened
+from forsooth.datasets.folders import (
+    Reader,
+    check_pixels,
+    failure,
+    first_few,
+    opened,
+    printable,
+    read_member,
+    read_plain,
+)
 from forsooth.datasets.splitting import LEAST, SPLITS, arrange, check_classes, class_counts, share_out
 from forsooth.records import Dataset, UsageError
 
@@ -64,7 +73,7 @@ def images(path: str | Path, *, side: int, seed: int, limit: int | None = None) 
         "unreadable": list(failed),
     }
     x = torch.from_numpy(pixels).float().div_(255)
-    return Dataset(f"images-{path.stem}", x, y, None, splits, facts)
+    return Dataset(f"images-{printable(path.stem)}", x, y, None, splits, facts)
 
 
 def listing(path: Path, readers: Mapping[str, Reader], failed: list[str]) -> tuple[list[Listed], dict[str, Any]]:
@@ -118,17 +127,28 @@ def index_of(path: Path) -> pd.DataFrame | None:
 
 def index_bytes(path: Path) -> bytes | None:
     """What is in the index.csv at the root of a folder or zip; None where there is none."""
-    if path.is_dir():
-        file = path / "index.csv"
-        if not file.is_file():
-            return None
-        return file.read_bytes()
-    if not zipfile.is_zipfile(path):
+    try:
+        if path.is_dir():
+            return _index_in_folder(path)
+        return _index_in_zip(path)
+    except ValueError as error:
+        raise UsageError(f"`data` has an index.csv that cannot be read, in {path}: {error}") from error
+
+
+def _index_in_folder(path: Path) -> bytes | None:
+    file = path / "index.csv"
+    if not file.is_file():
+        return None
+    return read_plain(file)
+
+
+def _index_in_zip(path: Path) -> bytes | None:
+    if not path.is_file() or not zipfile.is_zipfile(path):
         return None
     with zipfile.ZipFile(path) as archive:
         if "index.csv" not in archive.namelist():
             return None
-        return archive.read("index.csv")
+        return read_member(archive, archive.getinfo("index.csv"))
 
 
 def by_index(index: pd.DataFrame, path: Path) -> list[Listed]:
@@ -222,6 +242,7 @@ def colour_square(data: bytes, *, side: int) -> tuple[np.ndarray, int]:
     """(3, side, side) uint8: the middle of the image in the file `data`; and its shorter side as it was decoded."""
     with Image.open(io.BytesIO(data)) as image:
         image.draft("RGB", (2 * side, 2 * side))  # lets a large JPEG decode small; no effect on other formats
+        check_pixels(image)
         colour = rgb(ImageOps.exif_transpose(image))
     shorter = min(colour.size)
     left, top = ((length - shorter) / 2 for length in colour.size)

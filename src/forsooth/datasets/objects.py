@@ -15,7 +15,7 @@ import torch
 from PIL import Image
 from torch import Tensor
 
-from forsooth.datasets.folders import Reader, failure, opened
+from forsooth.datasets.folders import Reader, check_pixels, failure, opened
 from forsooth.datasets.labelled import index_bytes
 from forsooth.datasets.scenes import rgb
 from forsooth.names import unknown
@@ -284,6 +284,7 @@ def _index(path: Path) -> dict[str, str]:
 def _cutout(data: bytes, *, side: int) -> Tensor:
     """(4, height, width) uint8, trimmed."""
     with Image.open(io.BytesIO(data)) as image:
+        check_pixels(image)
         if not image.has_transparency_data:
             raise ValueError("no transparency: the object is not cut out")
         solid = image.convert("RGBA")

@@ -8,11 +8,11 @@ import re
 import warnings
 import zlib
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
-from zipfile import BadZipFile, is_zipfile
+from zipfile import BadZipFile, ZipFile, is_zipfile
 
 import numpy as np
 import pandas as pd
@@ -30,6 +30,8 @@ RESERVED = ("", "\ufffd")  # what the two are called in a vocabulary; a sign tha
 TOKEN = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*|[^\w\s]|_")
 SEPARATORS = {".tsv": "\t", ".csv": ","}
 QUOTING: dict[str, Literal[0, 3]] = {".tsv": csv.QUOTE_NONE, ".csv": csv.QUOTE_MINIMAL}
+LARGEST = 2**30  # bytes of a text after unpacking; a gzip of 1 MB can hold a gigabyte
+LARGEST_VECTORS = 2**31  # bytes of an .npz after unpacking
 MISSING_VECTOR = 0.05  # words without a vector get one from U(-0.05, 0.05), as the released code of Zhou et al. does
 
 
@@ -72,9 +74,7 @@ def read(path: Path) -> tuple[str, int]:
     if not path.is_file():
         raise UsageError(f"`data` must be a file of documents, but there is no file at {path}")
     try:
-        data = path.read_bytes()
-        if path.name.endswith(".gz"):
-            data = gzip.decompress(data)
+        data = unpacked(path)
     except (OSError, EOFError, zlib.error) as error:
         raise UsageError(f"`data` must be a readable file, but {path} cannot be read: {error}") from error
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
@@ -84,6 +84,18 @@ def read(path: Path) -> tuple[str, int]:
     text = data.decode("utf-8-sig", errors="replace")
     replaced = text.count("\ufffd") - data.count("\ufffd".encode())  # some files hold the sign itself
     return text.replace("\r\n", "\n"), replaced
+
+
+def unpacked(path: Path) -> bytes:
+    """The bytes of a file, those inside if it is a .gz; UsageError if they are more than LARGEST."""
+    opener: Callable[..., Any] = Path.open
+    if path.name.endswith(".gz"):
+        opener = gzip.open
+    with opener(path, "rb") as file:
+        data: bytes = file.read(LARGEST + 1)
+    if len(data) > LARGEST:
+        raise UsageError(f"`data` must be at most {LARGEST // 2**20} MiB of text, and {path} holds more: cut it")
+    return data
 
 
 def column(content: str, path: Path, suffix: str) -> list[str]:
@@ -204,10 +216,22 @@ def read_vectors(path: str | Path) -> tuple[NDArray[np.str_], NDArray[np.floatin
 
 def load_vectors(path: str | Path) -> tuple[NDArray[np.str_], NDArray[np.floating[Any]]]:
     """The arrays `words` and `vectors` of an .npz, as they are."""
-    if not is_zipfile(path):  # numpy would speak of pickles
+    if not Path(path).is_file() or not is_zipfile(path):  # numpy would speak of pickles
         raise UsageError(f"`vectors` must be an .npz with `words` and `vectors`, and {path} is none")
     try:
+        check_vectors_size(path)
         with np.load(path, allow_pickle=False) as file:
             return file["words"], file["vectors"]
-    except (OSError, ValueError, KeyError, BadZipFile) as error:
+    except (OSError, ValueError, KeyError, EOFError, MemoryError, BadZipFile, zlib.error) as error:
         raise UsageError(f"`vectors` must be an .npz with `words` and `vectors`, got {path}: {error}") from error
+
+
+def check_vectors_size(path: str | Path) -> None:
+    """UsageError if the arrays of an .npz are larger than LARGEST_VECTORS."""
+    with ZipFile(path) as archive:
+        size = sum(entry.file_size for entry in archive.infolist())
+    if size > LARGEST_VECTORS:
+        raise UsageError(
+            f"`vectors` must be at most {LARGEST_VECTORS // 2**20} MiB unpacked, and {path} has {size / 2**20:.0f}: "
+            "keep the words of the documents only"
+        )

@@ -1,6 +1,8 @@
 """One self-contained page for one run, or for several side by side."""
 
 import base64
+import hashlib
+import re
 from collections.abc import Callable, Mapping, Sequence
 from importlib import resources
 from pathlib import Path
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
     from forsooth.report.drawing import Drawing
 
 VECTOR = 600_000  # bytes; larger drawings go into the page as PNG
+UNSAFE = re.compile(r"[^\w .,()=+-]", re.ASCII)  # in the name of a file
+LONGEST = 150  # characters of such a name; file systems take 255 bytes
 Tables = Mapping[str, Medians]
 
 
@@ -50,7 +54,8 @@ def write_page(
         drawings = _drawings(results, own, figures or {}, folder=folder, prefix=f"run{k}")
         chapters.append({**chapter(results, own), "id": f"run{k}", "name": name, **drawings})
     compared = _compared(tables, names)
-    _write(page, _html(title=_title(runs, bool(compared)), runs=chapters, compared=compared).encode())
+    html = _html(title=_title(runs, bool(compared)), runs=chapters, compared=compared)
+    _write(page, html.encode(errors="replace"))  # JSON can hold lone surrogates, UTF-8 cannot
     return page
 
 
@@ -114,13 +119,28 @@ def _embedded(drawing: "Drawing", folder: Path) -> dict[str, str]:
 
     vector = rendered(drawing.figure, "svg")
     raster = rendered(drawing.figure, "png")
-    _write(folder / f"{drawing.name}.svg", vector)
-    _write(folder / f"{drawing.name}.png", raster)
+    name = safe_name(drawing.name)
+    _write(folder / f"{name}.svg", vector)
+    _write(folder / f"{name}.png", raster)
     if len(vector) <= VECTOR:
         source = _data_url("svg+xml", vector)
     else:
         source = _data_url("png", slim(raster))
     return {"source": source, "title": drawing.title, "caption": drawing.caption, "alt": drawing.alt}
+
+
+def safe_name(name: str) -> str:
+    """The name of a drawing as that of a file in its folder: names of models and metrics come from strangers' runs.
+
+    What is no plain name gets a hash of the whole, so that two names never share a file.
+
+    >>> safe_name("boxes_emd"), safe_name("../x")
+    ('boxes_emd', '_x-d6b96a97')
+    """
+    plain = UNSAFE.sub("_", name).lstrip(".")[:LONGEST]
+    if plain == name:
+        return name
+    return f"{plain}-{hashlib.sha256(name.encode(errors='replace')).hexdigest()[:8]}"
 
 
 def _data_url(kind: str, content: bytes) -> str:
@@ -163,6 +183,8 @@ def _html(*, title: str, runs: Sequence[Mapping[str, Any]], compared: Mapping[st
 
 
 def _write(path: Path, content: bytes) -> None:
+    if path.parent.is_symlink():
+        raise UsageError(f"`out` must not lead elsewhere, but {path.parent} is a link: remove it")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:

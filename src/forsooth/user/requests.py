@@ -7,7 +7,6 @@ from typing import Any
 
 from forsooth import store
 from forsooth.adapters import inputs
-from forsooth.records import UsageError
 
 
 def plain_words(request: Any, *, without: Collection[str] = ()) -> dict[str, Any] | None:
@@ -28,10 +27,7 @@ def plain_words(request: Any, *, without: Collection[str] = ()) -> dict[str, Any
 
 
 def answer_folder(out: Path | None, name: str) -> Path | None:
-    """The folder, if it is new, empty or an earlier answer of that name: a user's own files are never written over."""
+    """The folder, if it is new, empty or an earlier answer of that name."""
     if out is None:
         return None
-    earlier = (out / "store").exists() or (out / f"{name}.csv").exists()
-    if out.is_dir() and any(out.iterdir()) and not earlier:
-        raise UsageError(f"`out` must be new, empty or an earlier answer, got {out}, which holds other files")
-    return store.writable(out, "out")
+    return store.free_folder(out, ("store", f"{name}.csv"), "answer")

@@ -14,7 +14,7 @@ from forsooth.stats.bootstrap import (
     value_array,
 )
 from forsooth.stats.correlations import order_correlation, spearman
-from forsooth.stats.intervals import no_interval
+from forsooth.stats.intervals import Floats, no_interval
 from forsooth.suites.bam.settings import AS_BUILT, NULLS, PUBLISHED
 from forsooth.suites.bam.tables import TCAV, only, relative_changes
 from forsooth.suites.verdicts import above, outcome, verdict
@@ -121,11 +121,16 @@ def tcav_lead(own: DataFrame, rival: str, gap: float) -> Interval:
     if any(part.empty for part in parts):
         return no_interval(gap)
     trainings = sorted(own["model_seed"].unique())
-    inputs, sets, maps = (value_array(part, ["method"], trainings=trainings)[0] for part in parts)
-    images = maps.shape[1]
+    arrays = [value_array(part, ["method"], trainings=trainings)[0] for part in parts]
+    return interval_of_lead(gap, *arrays)
+
+
+def interval_of_lead(gap: float, inputs: Floats, sets: Floats, maps: Floats) -> Interval:
+    """Draws of TCAV's inputs and sets, and of a map's images: (trainings, inputs or sets or images, 1) each."""
+    trainings, images, _ = maps.shape
     examples = inputs.shape[1]
-    higher = concept_means(inputs, sets, draw(examples, len(trainings), pool=1))
-    lower = resampled_means(maps, draw(images, len(trainings)))
+    higher = concept_means(inputs, sets, draw(examples, trainings, pool=1))
+    lower = resampled_means(maps, draw(images, trainings))
     return percentile_interval(gap, (higher - lower)[:, 0], min(images, examples))
 
 

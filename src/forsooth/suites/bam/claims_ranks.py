@@ -39,12 +39,16 @@ def complementary(ranks: Mapping[str, int], draws: DataFrame, count: int) -> str
     if draws.empty:
         words = ", ".join(f"{name} {ranks[name]}" for name in METRICS)
         return f"{CLAIM}: inconclusive, too few images. Ours, ranks: {words} of {count}."
-    high = draws <= count / 2
-    share = (high["idr"] & high["iir"] & ~high["mcs"]).mean()
+    share = share_complementary(draws <= count / 2)
     ends = draws.quantile(list(ENDS), interpolation="nearest").astype(int)
     words = ", ".join(f"{name} {ranks[name]} of {count} {ends[name].tolist()}" for name in METRICS)
     result = outcome(share >= SURE, share <= 1 - SURE)
     return f"{CLAIM}: {result}. Ours, ranks: {words}; so in {share:.0%} of {DRAWS} draws."
+
+
+def share_complementary(high: DataFrame) -> float:
+    """Of draws in which IDR and IIR rank the method in the upper half and MCS does not."""
+    return float((high["idr"] & high["iir"] & ~high["mcs"]).mean())
 
 
 def rank_draws(rows: DataFrame, method: str, methods: Sequence[str]) -> dict[str, Floats]:
