@@ -10,6 +10,7 @@ from torch import Tensor
 
 from forsooth import plugins
 from forsooth.adapters.models import as_tensor
+from forsooth.names import find
 from forsooth.records import Method, UsageError
 
 MethodLike = str | Method | Callable[..., Tensor]
@@ -38,15 +39,17 @@ class NamedMethod:
         return {"method": self.name, "version": self.method.version, "code": ""}
 
 
-def named(method: MethodLike, catalogue: Sequence[Method]) -> NamedMethod:
-    """What the user gave, as a record that has a name."""
+def named(method: MethodLike, catalogue: Sequence[Method], *, argument: str = "methods") -> NamedMethod:
+    """What the user gave as that argument, as a record that has a name."""
     if isinstance(method, Method):
         return NamedMethod(method, own=False, portable=False)
-    if isinstance(method, str):
-        own = ":" in method and not isinstance(plugins.load(method, argument="methods"), Method)
-        return NamedMethod(plugins.method(method, catalogue), own, portable=True)
-    name = getattr(method, "__name__", type(method).__name__)
-    return NamedMethod(plugins.wrapped(method, name=name), own=True, portable=False)
+    if not isinstance(method, str):
+        name = getattr(method, "__name__", type(method).__name__)
+        return NamedMethod(plugins.wrapped(method, name=name), own=True, portable=False)
+    if ":" not in method:
+        return NamedMethod(find(method, catalogue, argument=argument), own=False, portable=True)
+    thing = plugins.load(method, argument=argument)
+    return NamedMethod(plugins.wrapped(thing, name=method), own=not isinstance(thing, Method), portable=True)
 
 
 def with_nulls(

@@ -132,3 +132,11 @@ def test_no_model_at_all_is_an_error():
     rows = pd.DataFrame([{"metric": "accuracy", "status": "error", "message": "mine:train raised ValueError: no"}])
     with pytest.raises(UsageError, match="`train` must give a model to explain, but mine:train raised ValueError: no"):
         result.demand_a_model(rows)
+
+
+def test_one_image_proves_nothing():
+    """There is no interval, and nobody is clearly better than a null."""
+    rows = [row for row in shares(PRESENT, ABSENT) if row["sample"] < 0 or row["sample"] % N < 1]
+    table, _ = answered(rows)
+    good = table.set_index("method").loc["good"]
+    assert good["unbeaten"] == "sobel, random" and good["finding"] == "nothing" and np.isnan(good["low"])

@@ -101,10 +101,8 @@ Key = tuple[str, str]  # artefact and presence
 def tabled(rows: pd.DataFrame, kinds: Mapping[str, str]) -> pd.DataFrame:
     """The table of `DryRun` from the rows of all cells; kinds: method -> method, null or oracle, in order."""
     artefacts = dict(list(rows.groupby("manipulation", sort=False)))
-    pairs = itertools.product(artefacts, PREFIXES)
-    shares = corrected(
-        {(name, presence): shares_of(artefacts[name], presence, kinds) for name, presence in pairs}, kinds
-    )
+    shares = {key: shares_of(artefacts[key[0]], key[1], kinds) for key in itertools.product(artefacts, PREFIXES)}
+    shares = corrected(shares, kinds)
     lines = []
     for (artefact, own), method in itertools.product(artefacts.items(), kinds):
         line = {"artefact": artefact, **model_facts(own), "method": method, "kind": kinds[method]}
@@ -131,11 +129,11 @@ def shares_of(rows: pd.DataFrame, presence: str, kinds: Mapping[str, str]) -> Sh
     wide = scored.pivot(index="sample", columns="method", values="value")
     names = [name for name in kinds if name in wide]
     mean, half, better = better_means(wide[names].to_numpy().T)
-    pvalues = pd.DataFrame(better, names, names).stack().to_dict()
+    pvalues = zip(itertools.product(names, repeat=2), better.ravel().tolist(), strict=True)
     return Shares(
         mean=dict(zip(names, mean, strict=True)),
         half=dict(zip(names, half, strict=True)),
-        pvalues={(one, two): pvalue for (one, two), pvalue in pvalues.items() if kinds[two] == "null" and one != two},
+        pvalues={(one, two): pvalue for (one, two), pvalue in pvalues if kinds[two] == "null" and one != two},
     )
 
 

@@ -150,10 +150,8 @@ def rows_of(case: Case, patched: Patched, name: str, answer: Cell) -> list[Row]:
     rows = []
     for place in range(len(case.x)):
         own = {column: values[place].item() for column, values in columns.items()}
-        row = Row("independence", "scores", method=name, sample=place).having(
-            **{**own, **state, **exception(own, state)}
-        )
-        rows.append(explain.with_promise(row, own["gap"]))
+        row = Row("independence", "scores", method=name, sample=place).having(**own, **state)
+        rows.append(explain.with_promise(row.having(**exception(own, state)), own["gap"]))
     return rows
 
 
