@@ -29,11 +29,15 @@ MAY_IMPORT = {
     "plain": set(),
     "store": {"records"},
     "processes": {"records"},
+    "surroundings": set(),
     "engine": {"records", "store", "plain", "processes"},
     "plugins": {"records", "names"},
     "settings": {"records", "names", "wording"},
     "report": {"records", "names", "wording", "store", "papers", "counted", "stats", "scores"},
-    "suites": FLOOR | ROOMS | {"engine", "store", "plain", "plugins", "settings", "counted", "stats", "report"},
+    "suites": FLOOR
+    | ROOMS
+    | {"engine", "store", "plain", "plugins", "settings", "counted", "stats", "report"}
+    | {"surroundings"},
     "user": FLOOR
     | {
         *("games", "attributions", "scores", "counted", "stats", "suites", "report"),

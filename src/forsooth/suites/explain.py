@@ -1,5 +1,6 @@
 """What every suite does with a method: ask it for maps, note what went wrong, score what came."""
 
+import copy
 import inspect
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -10,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from forsooth import chunks, plugins, seeds
+from forsooth import chunks, plugins, seeds, surroundings
 from forsooth.attributions import METHODS
 from forsooth.records import BROKEN, TOLERANCE, WHOLE, Cell, Method, Metric, Row, Status, UsageError
 from forsooth.scores.promises import completeness_gap
@@ -45,22 +46,50 @@ def attribute(asked: str | Method, question: Question) -> Cell:
     asked  a name of the catalogue, `package.module:name`, or a record: one of the catalogue with other settings
     """
     record = asked if isinstance(asked, Method) else plugins.method(asked, METHODS)
-    method = with_game(record, question.game)
+    left: list[str] = []
     try:
-        with lent_randomness(seeds.derive(question.seed, method.name)):
-            maps = _maps(method, question)
-    except (
-        Exception,
-        SystemExit,
-    ) as error:  # a user's method may raise anything or leave; it is a row, and tried again
-        return Cell(facts={"failed": True, "status": "error", "message": plugins.describe_error(error)})
+        maps = _answer(record, question, left)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # a user's method may raise anything or leave; it is a row, and tried again
+        return _failure("error", plugins.describe_error(error), surroundings.facts(record.name, left))
+    notes = surroundings.facts(record.name, left)
     if not isinstance(maps, Tensor) or maps.shape != question.x.shape:
-        return Cell(facts={"failed": True, "status": "wrong shape", "message": misshapen(maps, question.x)})
-    tensors = {"maps": maps.detach().float().cpu()}
-    if method.promise:
+        return _failure("wrong shape", misshapen(maps, question.x), notes)
+    tensors = {"maps": maps}
+    if record.promise:
         given = {"background": question.background}
+        method = with_game(record, question.game)
         tensors["promised"] = promised(method, question.model, question.x, question.target, **given).cpu()
-    return Cell(tensors=tensors, facts={"status": "ok", "message": ""})
+    return Cell(tensors=tensors, facts={"status": "ok", "message": "", **notes})
+
+
+def _failure(status: Status, message: str, notes: Mapping[str, Any]) -> Cell:
+    return Cell(facts={"failed": True, "status": status, "message": message, **notes})
+
+
+def _answer(record: Method, question: Question, left: list[str]) -> Any:
+    """What a method gives, as plain numbers if it is a tensor; names of what a user's left behind come into `left`."""
+    seed = seeds.derive(question.seed, record.name)
+    if plugins.is_users(record):
+        maps = _users_maps(record, question, seed, left)
+    else:
+        with lent_randomness(seed):
+            maps = _maps(with_game(record, question.game), question)
+    if not isinstance(maps, Tensor):
+        return maps
+    if maps.layout != torch.strided:
+        maps = maps.to_dense()
+    return maps.detach().float().cpu()
+
+
+def _users_maps(record: Method, question: Question, seed: int, left: list[str]) -> Any:
+    """What a user's method gives for copies, while all that it could change for others is watched and put back."""
+    tensors = {name: getattr(question, name) for name in surroundings.TENSORS}
+    with lent_randomness(seed), surroundings.lent(question.model, tensors, left) as (model, copies):
+        surroundings.seed_others(seed)
+        copied = replace(question, model=model, game=copy.deepcopy(question.game), **copies)
+        return _maps(with_game(record, copied.game), copied)
 
 
 def misshapen(maps: Any, x: Tensor) -> str:
@@ -157,34 +186,6 @@ def broken(row: Mapping[str, Any], gap: float) -> dict[str, Any]:
     if row["status"] != "ok" or not gap > TOLERANCE:
         return dict(row)
     return {**row, "status": BROKEN, "message": f"the map misses the sum that its method promises by {gap:.0%}"}
-
-
-def score(
-    maps: Tensor, reads: Mapping[str, Tensor], metrics: Sequence[Metric], samples: Sequence[int]
-) -> list[dict[str, Any]]:
-    """One row per sample and metric; a map that says nothing or is not finite is a row with that status.
-
-    maps     (n, *map), channels already reduced
-    reads    what metrics read beside the map, by name
-    samples  (n,) the samples' numbers
-    """
-    flat = maps.flatten(1)
-    finite, zero = flat.isfinite().all(1), (flat == 0).all(1)
-    status = ["not finite" if not f else "zero map" if z else "ok" for f, z in zip(finite, zero, strict=True)]
-    told = {"ok": "", "not finite": "the map holds nan or infinity", "zero map": "the map is zero everywhere"}
-    rows = []
-    for metric in metrics:
-        values = metric.function(maps, *(reads[name] for name in metric.reads)).tolist()
-        for sample, value, state in zip(samples, values, status, strict=True):
-            row = {
-                "metric": metric.name,
-                "sample": int(sample),
-                "value": value,
-                "status": state,
-                "message": told[state],
-            }
-            rows.append({**row, "status": "undefined"} if state == "ok" and value != value else row)
-    return rows
 
 
 def score_rows(

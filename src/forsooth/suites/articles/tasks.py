@@ -86,6 +86,8 @@ def explain(*trained: Cell, spec: DataSpec, index: int, ask: Ask, panel: Panel) 
     facts: dict[str, Any] = {"drawn": data.drawn(chosen, panel.kind)}
     if any(weighed.failures):
         facts["failed"] = True
+    if weighed.notes:
+        facts["said"] = list(dict.fromkeys(weighed.notes))
     if ask.show:
         facts["pictures"] = [{**asdict(panel), "method": ask.method, "shows": "weights", "tensor": "shown"}]
     rows = score(weighed, chosen, ask.metrics, template)
