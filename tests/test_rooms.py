@@ -29,12 +29,16 @@ MAY_IMPORT = {
     "plain": set(),
     "store": {"records"},
     "processes": {"records"},
+    "surroundings": set(),
     "engine": {"records", "store", "plain", "processes"},
     "plugins": {"records", "names"},
     "adapters": FLOOR | {"games", "engine", "plugins"},
     "settings": {"records", "names", "wording"},
     "report": {"records", "names", "wording", "store", "papers", "counted", "stats", "scores"},
-    "suites": FLOOR | ROOMS | {"engine", "store", "plain", "plugins", "settings", "counted", "stats", "report"},
+    "suites": FLOOR
+    | ROOMS
+    | {"engine", "store", "plain", "plugins", "settings", "counted", "stats", "report"}
+    | {"surroundings"},
     "user": FLOOR
     | {
         *("games", "datasets", "models", "attributions", "scores", "counted", "stats", "suites", "report"),

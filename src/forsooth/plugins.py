@@ -195,7 +195,8 @@ def is_own(file: str | None) -> bool:
 
 def describe_error(error: BaseException) -> str:
     """An error of the user's code in a line, and where in their own files it came from."""
-    return f"{type(error).__name__}: {error}"[:500] + place(error)
+    words = f"{type(error).__name__}: {error}"[:500] + place(error)
+    return words.encode(errors="replace").decode()  # what is no text could not be written
 
 
 told = describe_error

@@ -1,5 +1,6 @@
 """What every suite does with a method: ask it for maps, note what went wrong, score what came."""
 
+import copy
 import inspect
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -10,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from forsooth import chunks, plugins, seeds
+from forsooth import chunks, plugins, seeds, surroundings
 from forsooth.attributions import METHODS
 from forsooth.records import BROKEN, TOLERANCE, WHOLE, Cell, Method, Metric, Row, Status, UsageError
 from forsooth.scores.promises import completeness_gap
@@ -52,17 +53,46 @@ def attribute(asked: str | Method, question: Question) -> Cell:
     asked  a name of the catalogue, `package.module:name`, or a record: one of the catalogue with other settings
     """
     record = asked if isinstance(asked, Method) else plugins.method(asked, METHODS)
-    method = with_game(record, question.game)
+    left: list[str] = []
     try:
-        with lent_randomness(seeds.derive(question.seed, method.name)):
-            maps = maps_of(record, question)
-    except (Exception, SystemExit) as error:  # a user's method may raise anything, or leave
-        return Cell(facts=refusal(error))
-    tensors = {"maps": maps.detach().float().cpu()}
-    if method.promise:
+        maps = _answer(record, question, left)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # a user's method may raise anything or leave; it is a row, and tried again
+        return Cell(facts={**refusal(error), **surroundings.facts(record.name, left)})
+    tensors = {"maps": maps}
+    if record.promise:
+        method = with_game(record, question.game)
         given = {"background": question.background}
         tensors["promised"] = promised(method, question.model, question.x, question.target, **given).cpu()
-    return Cell(tensors=tensors, facts={"status": "ok", "message": ""})
+    return Cell(tensors=tensors, facts={"status": "ok", "message": "", **surroundings.facts(record.name, left)})
+
+
+def _answer(record: Method, question: Question, left: list[str]) -> Tensor:
+    """The maps of a method as plain numbers (n, *shape); names of what a user's left behind come into `left`."""
+    seed = seeds.derive(question.seed, record.name)
+    if plugins.is_users(record):
+        maps = _users_maps(record, question, seed, left)
+    else:
+        with lent_randomness(seed):
+            maps = maps_of(record, question)
+    if maps.layout != torch.strided:
+        maps = maps.to_dense()
+    return maps.detach().float().cpu()
+
+
+def _users_maps(record: Method, question: Question, seed: int, left: list[str]) -> Tensor:
+    """What a user's method gives for copies, while all that it could change for others is watched and put back."""
+    if not isinstance(question.model, nn.Module):  # a plain function has no state that can be copied
+        with lent_randomness(seed), surroundings.restored():
+            surroundings.seed_others(seed)
+            return maps_of(record, question)
+    tensors = {name: getattr(question, name) for name in surroundings.TENSORS}
+    known = {name: tensor for name, tensor in tensors.items() if tensor is not None}
+    with lent_randomness(seed), surroundings.lent(question.model, known, left) as (model, copies):
+        surroundings.seed_others(seed)
+        copied = replace(question, model=model, game=copy.deepcopy(question.game), **copies)
+        return maps_of(record, copied)
 
 
 def refusal(error: BaseException) -> dict[str, Any]:

@@ -92,6 +92,8 @@ def scored(model: nn.Module, chosen: Chosen, ask: Ask, panel: Panel, template: R
     facts: dict[str, Any] = {"drawn": data.drawn(chosen, panel.kind)}
     if any(weighed.failures):
         facts["failed"] = True
+    if weighed.notes:
+        facts["said"] = list(dict.fromkeys(weighed.notes))
     if ask.show:
         facts["pictures"] = [{**asdict(panel), "method": ask.method, "shows": "weights", "tensor": "shown"}]
     tensors = kept_weights(weighed.weights.float(), chosen, ask)

@@ -49,11 +49,13 @@ class WordWeights:
     weights   (k, length) float64, 0 in padding, nan where there is no map
     gap       (k,) of a promise, nan without
     failures  (k,) status and message where there is no map, None where there is one
+    notes     sentences for the page on what the method left behind
     """
 
     weights: Tensor
     gap: Tensor
     failures: list[Failure | None]
+    notes: tuple[str, ...] = ()
 
 
 class NoModel(nn.Module):
@@ -118,8 +120,10 @@ def weigh_words(model: nn.Module, chosen: Chosen, ask: Ask, *, fit: Tensor) -> W
     weights = torch.zeros(shape, dtype=torch.float64)
     gap = torch.full(shape[:1], torch.nan, dtype=torch.float64)
     failures: list[Failure | None] = [None] * len(weights)
+    notes: list[str] = []
     for places in batches(chosen.lengths, alone=ask.null):
         cell = explaining.attribute(ask.method, question(model, chosen.at(places), ask, fit=fit))
+        notes += cell.facts.get("said", ())
         if "maps" not in cell.tensors:
             weights[places] = torch.nan
             for place in places.tolist():
@@ -130,7 +134,7 @@ def weigh_words(model: nn.Module, chosen: Chosen, ask: Ask, *, fit: Tensor) -> W
         missing = explaining.gaps(cell)
         if missing is not None:
             gap[places] = missing
-    return WordWeights(weights, gap, failures)
+    return WordWeights(weights, gap, failures, tuple(notes))
 
 
 def batches(lengths: Tensor, *, alone: bool) -> list[Tensor]:

@@ -45,7 +45,7 @@ def probe_facts(probe: SaliencyProbe) -> dict[str, Any]:
     facts: dict[str, Any] = {"drawn": class_counts(probe)}
     if any(note.first_map is None for note in probe.notes.values()):
         facts["failed"] = True
-    return facts
+    return facts | probe.leftovers()
 
 
 def contrast_rows(probe: SaliencyProbe, patches: Cell | None, template: Row) -> list[Row]:

@@ -42,10 +42,12 @@ class Note(NamedTuple):
 
     first_map  (3, h, w); None: the method gave no maps
     gap        (n,) how far maps are from the sum that they promise; None: they promise nothing
+    leftovers  sentences for the page on what the method left behind
     """
 
     first_map: Tensor | None
     gap: Tensor | None
+    leftovers: tuple[str, ...] = ()
 
 
 NOTHING = Note(None, None)
@@ -73,15 +75,25 @@ class SaliencyProbe:
         correct = question.target.cpu() == data.labels_of(facts_of(self.nets[name]).net, seen)
         answer = explain.attribute(self.ask.method, question)
         maps = answer.tensors.get("maps")
-        self.notes[f"{name} {which}"] = NOTHING
+        leftovers = tuple(answer.facts.get("said", ()))
+        self.notes[f"{name} {which}"] = Note(None, None, leftovers)
         if maps is None:
             nothing = torch.full_like(seen.mask, torch.nan, dtype=torch.float32)
             states = (answer.facts["status"],) * len(x)
             return Side(name, nothing, correct, states, answer.facts["message"])
         gap = explain.gaps(answer)
-        self.notes[f"{name} {which}"] = Note(maps[0], gap)
+        self.notes[f"{name} {which}"] = Note(maps[0], gap, leftovers)
         saliency = reduced(maps, percentile=self.ask.percentile, lowest=self.ask.lowest)
         return Side(name, saliency, correct, map_states(maps, saliency, gap))
+
+    def leftovers(self) -> dict[str, list[str]]:
+        """Facts with what the method left behind, if anything."""
+        sentences: list[str] = []
+        for note in self.notes.values():
+            sentences += note.leftovers
+        if not sentences:
+            return {}
+        return {"said": list(dict.fromkeys(sentences))}
 
     def question(self, name: str, seen: Images, x: Tensor, *, which: str) -> explain.Question:
         device = self.ask.device

@@ -168,15 +168,19 @@ def explain(*trained: Cell, spec: DataSpec, index: int, ask: Ask, columns: Colum
         return Cell(rows=tuple(no_rows(shared, images, ask, refusal, whole=True)))
     rows: list[Row] = []
     failed = False
+    notes: list[str] = []
     tensors: dict[str, Tensor] = {}
     for state in states_of(trained, index, ask):
         answer = explaining.attribute(ask.method, question_on(state, images, ask))
         failed = failed or answer.facts.get("failed", False)
+        notes += answer.facts.get("said", ())
         rows += rows_of(answer, shared.having(epoch=state.epoch, accuracy=state.accuracy), images, ask)
         if ask.show:
             tensors = first_maps(answer, images)
     pictures = map_pictures(tensors, {**columns, "method": ask.method})
     facts = {"drawn": participants(images, columns), "failed": failed, "pictures": pictures}
+    if notes:
+        facts = {**facts, "said": notes}
     return Cell(rows=tuple(rows), tensors=tensors, facts=facts)
 
 
