@@ -15,6 +15,7 @@ from forsooth.records import UsageError
 from forsooth.report import read
 from forsooth.report.chapter import chapter
 from forsooth.report.medians import all_medians
+from forsooth.report.tables import accuracies
 from forsooth.runs import Run, write_page
 
 ODD = (None, [], {}, "", "x", "$\\frac$", "\ud800", "a/../b", -1, 0, 1e308, float("nan"), True, [[]], {"a": {}}, [None])
@@ -173,3 +174,14 @@ def test_dollars_in_names_are_plain_signs(small: Path, tmp_path: Path) -> None:
     text = (target / "run.json").read_text().replace('"saliency"', '"$\\\\frac{$"')
     (target / "run.json").write_text(text)
     assert "$\\frac{$" in write_page(target).read_text()
+
+
+@pytest.mark.parametrize("factors", [["size", "background", "model"], ["size", "alpha", "model"]])
+def test_a_run_by_other_factors_than_the_paper_has_no_published_accuracy(
+    small: Path, tmp_path: Path, factors: list[str]
+) -> None:
+    target = tmp_path / "run"
+    shutil.copytree(small, target)
+    run = json.loads((target / "run.json").read_text())
+    (target / "run.json").write_text(json.dumps({**run, "factors": factors}))
+    assert accuracies(read(target))["published"].isna().all()
