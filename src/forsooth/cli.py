@@ -1,5 +1,6 @@
 """The terminal: parse, call, print. Nothing here that a Python caller cannot do."""
 
+import errno
 import json
 import sys
 from pathlib import Path
@@ -227,6 +228,11 @@ def main() -> None:
         sys.exit(2)
     except DeadWorker as error:
         sys.stderr.write(f"forsooth: {error}\n")
+        sys.exit(1)
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
+        sys.stderr.write(f"forsooth: the output could not be written: {error.strerror}\n")
         sys.exit(1)
     except KeyboardInterrupt:
         sys.exit(stopped())
