@@ -70,7 +70,7 @@ class Run:
     def leaderboard(self, metric: str | None = None, *, by: str | None = None) -> pd.DataFrame:
         """Methods by score with intervals, ranks and tie groups; `by` one factor gives a board for each value."""
         results = report.read(self.folder)
-        name = metric or next(iter(results.run["metrics"]))
+        name = metric or next(iter(results.run["metrics"]), "")
         if name not in results.run["metrics"]:
             raise names.unknown(name, results.run["metrics"], argument="metric")
         return report.leaderboard(results, name, by=by)

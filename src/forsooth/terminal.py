@@ -20,7 +20,7 @@ from forsooth.progress import Bar, Lines, Silent
 def tolerant_output() -> None:
     """No sign that the terminal lacks, and no closed output, may cost the user the last line of a long run."""
     if sys.stdout is None:
-        sys.stdout = Path(os.devnull).open("w")
+        sys.stdout = Path(os.devnull).open("w")  # noqa: SIM115 - it stays open as long as the program
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")
 

@@ -185,3 +185,12 @@ def test_a_run_by_other_factors_than_the_paper_has_no_published_accuracy(
     run = json.loads((target / "run.json").read_text())
     (target / "run.json").write_text(json.dumps({**run, "factors": factors}))
     assert accuracies(read(target))["published"].isna().all()
+
+
+def test_a_run_without_metrics_has_no_board(small: Path, tmp_path: Path) -> None:
+    target = tmp_path / "run"
+    shutil.copytree(small, target)
+    run = json.loads((target / "run.json").read_text())
+    (target / "run.json").write_text(json.dumps({**run, "metrics": {}}))
+    with pytest.raises(UsageError, match="`metric` must be a known name, got ''; known: none"):
+        Run(target).leaderboard()
