@@ -2,6 +2,8 @@
 
 import io
 import json
+import os
+import subprocess
 import sys
 
 import pandas as pd
@@ -188,3 +190,29 @@ def test_a_run_with_failed_tasks_goes_on_and_the_next_one_tries_them_again(monke
 
 def test_tiny_settings_are_settings_of_the_suite():
     assert set(tiny.SETTINGS) <= {"n", "alpha", "samples", "sweep", "trainings"}
+
+
+def printed_to(kind: str) -> subprocess.CompletedProcess[str]:
+    """What a command does whose output is of that kind."""
+    command = [sys.executable, "-m", "forsooth", "list", "suites"]
+    if kind == "closed":
+        code = "import os, sys; os.close(1); os.execv(sys.executable, [sys.executable, *sys.argv[1:]])"
+        command = [sys.executable, "-c", code, *command[1:]]
+    if kind == "full":
+        command = ["bash", "-c", f"{' '.join(command)} > /dev/full"]
+    if kind == "head":
+        command = ["bash", "-c", f"({' '.join(command[:3])} settings; echo $? >&2) | head -c 10"]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+def test_a_terminal_that_is_not_utf8_ends_in_no_traceback(encoding):
+    code = "from forsooth.terminal import out; out.print('0.5–0.6 ○ α')"
+    environment = {**os.environ, "PYTHONIOENCODING": encoding}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, check=False)
+    assert done.returncode == 0 and done.stdout.startswith(b"0.5") and done.stderr == b""
+
+
+@pytest.mark.parametrize("kind", ["closed", "full", "head"])
+def test_an_output_that_is_closed_or_full_ends_in_no_traceback(kind):
+    assert "Traceback" not in printed_to(kind).stderr

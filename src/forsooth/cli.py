@@ -1,5 +1,6 @@
 """The terminal: parse, call, print. Nothing here that a Python caller cannot do."""
 
+import errno
 import json
 import signal
 import sys
@@ -241,6 +242,11 @@ def main() -> None:
     except FailedTasks as error:
         sys.stderr.write(f"forsooth: {error}\n")
         sys.exit(SOME_FAILED)
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
+        sys.stderr.write(f"forsooth: the output could not be written: {error.strerror}\n")
+        sys.exit(1)
     except KeyboardInterrupt:
         sys.exit(stopped(received))
     except SystemExit as end:

@@ -34,6 +34,7 @@ from forsooth.records import (
     Suite,
     UsageError,
 )
+from forsooth.report import aggregate
 from forsooth.suites import SUITES
 
 COLUMNS = (
@@ -70,13 +71,13 @@ class Run:
         """One row per sample and metric, with the seconds its cell took."""
         if not (self.folder / "run.json").is_file():
             raise UsageError(f"`run` must be the folder of a finished run, got {self.folder} without run.json")
-        rows = pd.read_parquet(self.folder / "scores.parquet")
-        return rows.merge(pd.read_parquet(self.folder / "timings.parquet"), on="cell", how="left")
+        rows = aggregate.read_table(self.folder / "scores.parquet", columns=("cell",))
+        return rows.merge(aggregate.read_timings(self.folder), on="cell", how="left")
 
     def leaderboard(self, metric: str | None = None, *, by: str | None = None) -> pd.DataFrame:
         """Methods by score with intervals, ranks and tie groups; `by` one factor gives a board for each value."""
         results = report.read(self.folder)
-        name = metric or next(iter(results.run["metrics"]))
+        name = metric or next(iter(results.run["metrics"]), "")
         if name not in results.run["metrics"]:
             raise names.unknown(name, results.run["metrics"], argument="metric")
         return report.leaderboard(results, name, by=by)

@@ -1,5 +1,6 @@
 """What all commands share: options with their words, where they print, and how progress and tables look."""
 
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -15,6 +16,16 @@ from rich.table import Table
 
 from forsooth.progress import Bar, Lines, Silent
 
+
+def tolerant_output() -> None:
+    """No sign that the terminal lacks, and no closed output, may cost the user the last line of a long run."""
+    if sys.stdout is None:
+        sys.stdout = Path(os.devnull).open("w")  # noqa: SIM115 - it stays open as long as the program
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")
+
+
+tolerant_output()
 GAP = 3  # beside every column of a table
 out = Console(width=None if sys.stdout.isatty() else 150)  # a pipe has no width to fit
 

@@ -12,7 +12,7 @@ from PIL import Image
 
 import forsooth
 from forsooth.datasets import labelled
-from forsooth.datasets.labelled import by_folders, images
+from forsooth.datasets.labelled import by_folders, by_index, images, index_of, there
 from forsooth.datasets.splitting import arrange, balanced, hold_out, share_out
 from forsooth.records import UsageError
 
@@ -91,6 +91,15 @@ def test_val_without_test_becomes_test(tmp_path):
     dataset = images(tmp_path, side=8, seed=0)
     assert {name: len(rows) for name, rows in dataset.splits.items()} == {"train": 27, "val": 3, "test": 6}
     assert dataset.facts["splits_from"] == "the data's own, val taken as test, val drawn from train by seed"
+
+
+def test_a_file_that_index_csv_names_twice_is_taken_once(album):
+    lines = ["file,class,split", "red/0.png,warm,train", "red/0.png,warm,test", "blue/0.png,cold,train"]
+    (album / "index.csv").write_text("\n".join(lines) + "\n")
+    failed: list[str] = []
+    listed = there(by_index(index_of(album), album), {"red/0.png": bytes, "blue/0.png": bytes}, failed)
+    assert [(entry.file, entry.split) for entry in listed] == [("blue/0.png", "train"), ("red/0.png", "train")]
+    assert failed == ["red/0.png: named twice in index.csv, and the first line counts"]
 
 
 def test_index_csv_decides_where_it_is(album, tmp_path):

@@ -77,6 +77,13 @@ def test_question_marks_and_truth_values(tmp_path):
     assert set(dataset.facts["features"]) == {"a", "b", "q", "flag"}
 
 
+def test_numbers_too_large_to_average_are_missing(tmp_path):
+    raw = pd.DataFrame({"huge": [1.7e308, -1.7e308, 1.0, 2.0] * 20, "plain": range(80), "label": [0, 1] * 40})
+    dataset = table(write(tmp_path / "t.csv", raw), seed=0)
+    assert torch.isfinite(dataset.x).all()
+    assert dataset.facts["missing"] == {"huge": 40}
+
+
 def test_the_most_informative_columns_are_kept_in_the_order_of_the_table(tmp_path):
     y = np.arange(200) % 2
     rng = np.random.default_rng(1)

@@ -10,6 +10,7 @@ import pandas as pd
 DATE = r"\d{4}-\d{2}-\d{2}"
 CLASSES = 20  # a label with more distinct values is a quantity or a text, not a class
 BINS = 10
+HUGE = 1e150  # numbers from here on count as missing, as infinity does: the square of their spread has no float64
 
 
 @dataclass(frozen=True)
@@ -100,7 +101,7 @@ def numeric(column: pd.Series, train: np.ndarray, public: PublicTable | None) ->
     categories = None
     if pd.api.types.is_numeric_dtype(column.dtype):
         values = column.to_numpy(dtype=np.float64, na_value=np.nan).copy()
-        values[~np.isfinite(values)] = np.nan
+        values[~(np.abs(values) < HUGE)] = np.nan
         if public:
             values[np.isin(values, public.missing)] = np.nan
     else:

@@ -102,8 +102,13 @@ def check_two_classes(listed: Sequence[Listed], path: Path, *, images: int) -> N
 def there(listed: Sequence[Listed], readers: Mapping[str, Reader], failed: list[str]) -> list[Listed]:
     """Those of the listed images that exist, in the order of their names; the others go to `failed`."""
     failed += [f"{entry.file}: named in index.csv, but not there" for entry in listed if entry.file not in readers]
-    existing = [entry for entry in listed if entry.file in readers]
-    return sorted(existing, key=lambda entry: entry.file)
+    existing: dict[str, Listed] = {}
+    for entry in listed:
+        if entry.file in existing:  # once in train and once in test would be a leak
+            failed.append(f"{entry.file}: named twice in index.csv, and the first line counts")
+        elif entry.file in readers:
+            existing[entry.file] = entry
+    return sorted(existing.values(), key=lambda entry: entry.file)
 
 
 def is_hidden(name: str) -> bool:

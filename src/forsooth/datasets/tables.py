@@ -29,9 +29,9 @@ def table(path: str | Path, *, label: str | None = None, features: int | None = 
     Label: the named column, else that of a public table, else `label`, `target`, `class` or `y`, else the last column.
     Text columns become one number, the rank of the category by frequency in the training rows (0 the most frequent,
     ties by name; a category unseen there comes after all): one column stays one player, and the label is not read.
-    Missing values ("?", empty, infinite, HELOC's -7, -8, -9) become the training median. Of the columns, the `features`
-    with the largest mutual information with the label (training rows, ten quantile bins) are kept, in the order of the
-    table. A column `split` is used as such, else a tenth of each class goes to val and a tenth to test.
+    Missing values ("?", empty, from 1e150 on, HELOC's -7, -8, -9) become the training median. Of the columns, the
+    `features` with the largest mutual information with the label (training rows, ten quantile bins) are kept, in
+    the order of the table. A column `split` is used as such, else a tenth of each class goes to val and to test.
     Departure: [anonymous2023evaluation] used 10 of the columns of UCI's TV news table and did not say which.
     """
     if features is not None and features < 1:

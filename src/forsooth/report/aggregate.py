@@ -7,12 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import pyarrow as pa
 from numpy.typing import NDArray
+from safetensors import SafetensorError
 from safetensors.numpy import load_file
 
 from forsooth.counted import ABSENT, counted, filled
 from forsooth.names import unknown
 from forsooth.records import NO_MODEL, SCORED, UsageError
+from forsooth.report.shape import wrong_fields
 from forsooth.scores import METRICS
 from forsooth.wording import text
 
@@ -20,6 +23,13 @@ COLUMNS = (
     *("part", "model", "model_seed", "method", "metric"),
     *("sample", "value", "status", "message", "cell"),
 )
+NUMBERS = ("integer", "floating", "mixed-integer-float", "empty")
+TEXTS = ("string", "empty")
+ANY = (*NUMBERS, *TEXTS, "boolean", "mixed", "mixed-integer")
+KINDS = {
+    **dict.fromkeys(("model_seed", "sample", "value", "seconds"), (NUMBERS, "numbers")),
+    **dict.fromkeys(("part", "model", "method", "metric", "status", "message", "cell"), (TEXTS, "text")),
+}
 DEFAULTS: Mapping[str, Any] = {
     **{"question": "", "preset": "", "seed": 0, "command": "", "started": "", "seconds": 0.0},
     **{"settings": {}, "versions": {}, "hardware": {}, "levels": {}, "reproduction": None},
@@ -50,29 +60,62 @@ def read(run_dir: str | Path) -> Results:
     for name in ("run.json", "scores.parquet"):
         if not (folder / name).is_file():
             raise UsageError(f"`run_dir` must hold run.json and scores.parquet, got {folder} without {name}")
-    run = DEFAULTS | json.loads((folder / "run.json").read_text(encoding="utf-8"))
-    _demand(folder / "run.json", needed=("suite", "title", "factors", "metrics", "methods"), given=run)
+    run = {**DEFAULTS, **_about(folder / "run.json")}
     return Results(
         folder=folder,
         run=run,
         rows=_rows(folder / "scores.parquet", run["factors"]),
-        timings=_timings(folder),
+        timings=read_timings(folder),
         pictures=_pictures(folder),
     )
 
 
+def _about(file: Path) -> dict[str, Any]:
+    """What is in a run.json."""
+    try:
+        run = _without_surrogates(json.loads(file.read_text(encoding="utf-8")))
+    except (OSError, ValueError, RecursionError) as error:
+        raise unreadable(file, error) from error
+    if not isinstance(run, dict):
+        raise UsageError(f"{file} must hold an object, got a {type(run).__name__}")
+    _demand(file, needed=("suite", "title", "factors", "metrics", "methods"), given=run)
+    wrong = wrong_fields(run)
+    if wrong:
+        raise UsageError(f"{file} must be as a run left it; it has another shape in {', '.join(wrong)}")
+    return run
+
+
+def _without_surrogates(value: Any) -> Any:
+    """The JSON value with "?" for each half of a character, which JSON can hold and no table, figure or page can."""
+    return json.loads(json.dumps(value, ensure_ascii=False).encode(errors="replace"))
+
+
 def _rows(file: Path, factors: Sequence[str]) -> pd.DataFrame:
     """The rows of a run, with factors as text and without gaps in the columns that all rows have."""
-    rows = pd.read_parquet(file)
-    _demand(file, needed=(*COLUMNS, *factors), given=rows.columns)
+    rows = read_table(file, columns=(*COLUMNS, *factors))
     rows = rows.assign(**{factor: rows[factor].map(text) for factor in factors})
     return rows.fillna({"message": "", "method": "", "metric": "", "model": "", "model_seed": -1, "sample": -1})
 
 
-def _timings(folder: Path) -> pd.DataFrame:
+def read_table(file: Path, columns: Sequence[str]) -> pd.DataFrame:
+    """A parquet file of a run that has these columns, numbers and text where they belong."""
+    try:
+        table = pd.read_parquet(file)
+    except (OSError, ValueError, KeyError, TypeError, pa.ArrowException) as error:
+        raise unreadable(file, error) from error
+    _demand(file, needed=columns, given=table.columns)
+    for name in columns:
+        kinds, words = KINDS.get(name, (ANY, "values"))
+        if pd.api.types.infer_dtype(table[name], skipna=True) not in kinds:
+            raise UsageError(f"{file} must have {words} in the column {name}, got {table[name].dtype}")
+    return table
+
+
+def read_timings(folder: Path) -> pd.DataFrame:
+    """cell, seconds and perhaps more; no rows where nobody took the time."""
     file = folder / "timings.parquet"
     if file.is_file():
-        return pd.read_parquet(file)
+        return read_table(file, columns=("cell", "seconds"))
     return pd.DataFrame({"cell": pd.Series(dtype=str), "seconds": pd.Series(dtype=float)})
 
 
@@ -80,7 +123,16 @@ def _pictures(folder: Path) -> dict[str, NDArray[Any]]:
     file = folder / "pictures.safetensors"
     if not file.is_file():
         return {}
-    return dict(load_file(file))
+    try:
+        return dict(load_file(file))
+    except (OSError, ValueError, KeyError, TypeError, SafetensorError) as error:
+        raise unreadable(file, error) from error
+
+
+def unreadable(file: Path, error: Exception) -> UsageError:
+    """The error for a file of a run that is damaged, in one line."""
+    reason = " ".join(str(error).split()) or type(error).__name__
+    return UsageError(f"{file} cannot be read ({reason}): the same run command writes it again")
 
 
 def _demand(path: Path, *, needed: Iterable[str], given: Iterable[str]) -> None:

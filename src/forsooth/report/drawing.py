@@ -43,6 +43,7 @@ STYLE: dict[Any, Any] = {
     **{"xtick.labelsize": 7.5, "ytick.labelsize": 8, "grid.color": LINE, "grid.linewidth": 0.6},
     **{"axes.spines.top": False, "axes.spines.right": False, "figure.facecolor": "white"},
     **{"svg.hashsalt": "forsooth", "axes.axisbelow": True},
+    **{"text.parse_math": False},  # a dollar in a name is a dollar
 }
 
 

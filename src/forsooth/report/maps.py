@@ -171,7 +171,7 @@ def _frame(names: Sequence[str], columns: Mapping[str, float], *, rows: int) -> 
 
 def _mark(picture: NDArray[Any] | None) -> str:
     """What to write where there is nothing to see: a dash for no map or no number in it, a 0 for a map of zeros."""
-    if picture is None or not np.isfinite(picture).any():
+    if picture is None or picture.ndim < 2 or not np.isfinite(picture).any():
         return "–"
     if np.nan_to_num(picture, posinf=0, neginf=0).any():
         return ""

@@ -151,10 +151,13 @@ def _published(results: Results) -> pd.DataFrame:
     factors = results.run["factors"]
     columns = ["published_alpha", "published"]
     tables = PUBLISHED.get(results.run["suite"], {})
+    nothing = pd.DataFrame(columns=columns, index=pd.MultiIndex.from_arrays([[] for _ in factors]), dtype=float)
     if not tables or "size" not in factors:
-        return pd.DataFrame(columns=columns, index=pd.MultiIndex.from_arrays([[] for _ in factors]), dtype=float)
+        return nothing
     parts = [papers.table(name).assign(size=size) for size, name in tables.items()]
     every = pd.concat(parts).rename(columns={"alpha": "published_alpha", "accuracy": "published"})
+    if not set(factors) <= set(every) or every.duplicated(factors).any():
+        return nothing  # a run by other factors than the paper's
     return every.assign(**{name: every[name].str.lower() for name in factors}).set_index(factors)[columns]
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from forsooth import chunks, plugins, seeds, surroundings
 from forsooth.attributions import METHODS
