@@ -5,14 +5,16 @@ from pathlib import Path
 
 import torch
 
-from forsooth.records import Cell, UsageError
+from forsooth.records import Cell, Row, UsageError
 
 
 def number(*, value: float, trace: str = "") -> Cell:
     if trace:
         with Path(trace).open("a") as file:
             file.write(f"{value}\n")
-    return Cell(rows=({"metric": "value", "value": value},), tensors={"value": torch.tensor([value])})
+    return Cell(
+        rows=(Row("arithmetic", "scores", metric="value", value=value),), tensors={"value": torch.tensor([value])}
+    )
 
 
 def add(*cells: Cell, plus: float = 0.0) -> Cell:

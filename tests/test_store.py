@@ -12,11 +12,12 @@ import pytest
 import safetensors
 import torch
 
-from forsooth.records import Cell, UsageError
+from forsooth.records import Cell, Row, UsageError
 from forsooth.store import DamagedCell, Store, free_folder, writable, write_atomically
 
 KEY = "ab" + "0" * 30
-CELL = Cell(rows=({"metric": "ima", "value": 0.5},), tensors={"maps": torch.arange(6.0)}, facts={"status": "ok"})
+ROW = Row("s", "scores", metric="ima", value=0.5)
+CELL = Cell(rows=(ROW,), tensors={"maps": torch.arange(6.0)}, facts={"status": "ok"})
 
 
 @pytest.fixture
@@ -35,13 +36,14 @@ def test_a_cell_comes_back_as_it_was(store):
 
 def test_what_only_a_later_row_has_is_kept(store):
     """pyarrow alone would take the columns of the first row."""
-    store.write("cd" + "0" * 30, Cell(rows=({"metric": "mcs"}, {"metric": "idr", "mask": "object"})), about={})
-    assert [row["mask"] for row in store.read("cd" + "0" * 30).rows] == [None, "object"]
+    store.write("cd" + "0" * 30, Cell(rows=(ROW, ROW.having(mask="object"))), about={})
+    assert [row.columns["mask"] for row in store.read("cd" + "0" * 30).rows] == [None, "object"]
 
 
 def test_columns_of_cells_made_before_have_the_names_of_now(store):
-    store.write("old", Cell(rows=({"value": 0.5, "luck": 0.25},)), about={})
-    assert store.rows("old").to_pylist() == [{"value": 0.5, "p_value": 0.25}]
+    store.write("old", Cell(rows=(ROW.having(luck=0.25),)), about={})
+    (line,) = store.rows("old").to_pylist()
+    assert (line["value"], line["p_value"]) == (0.5, 0.25) and "luck" not in line
 
 
 def test_nothing_is_left_beside_a_finished_cell(store):
@@ -134,7 +136,7 @@ def test_rows_that_are_not_listed_are_not_served(store):
 
 def test_rows_with_a_wrong_sum_are_not_served(store):
     other = "cd" + "0" * 30
-    store.write(other, Cell(rows=({"metric": "ima", "value": 1.0},)), about={})
+    store.write(other, Cell(rows=(ROW.having(value=1.0),)), about={})
     shutil.copy(store.path(other) / "rows.parquet", store.path(KEY) / "rows.parquet")
     with pytest.raises(DamagedCell, match=r"rows\.parquet is missing or was changed"):
         store.rows(KEY)

@@ -31,8 +31,6 @@ LEAKS = {
     "train_mode": "the model's mode",
     "requires_grad": "requires_grad of the model's weights",
     "model_hook": "hooks of the model",
-    "inputs": "the inputs",
-    "targets": "the targets",
 }
 
 
@@ -47,6 +45,14 @@ def question() -> explain.Question:
 
 def next_method(asked: explain.Question) -> torch.Tensor:
     return explain.attribute("integrated_gradients", asked).tensors["maps"]
+
+
+@pytest.mark.parametrize("change", ["inputs", "targets"])
+def test_a_method_that_writes_into_what_it_is_handed_changes_a_copy(change):
+    asked = question()
+    before = (asked.x.clone(), asked.target.clone())
+    explain.attribute(f"leaky_methods:{change}", asked)
+    assert torch.equal(asked.x, before[0]) and torch.equal(asked.target, before[1])
 
 
 @pytest.mark.parametrize("leak", LEAKS)

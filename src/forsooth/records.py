@@ -189,6 +189,11 @@ class Row:
         fields = {name: value for name, value in changes.items() if name in FIELDS}
         return replace(self, **fields, columns={**self.columns, **own})
 
+    @classmethod
+    def of(cls, columns: Mapping[str, Any]) -> "Row":
+        """The row that was written with these columns; what a row has always, it has in old cells too."""
+        return cls(suite="", part="").having(**columns)
+
     def flat(self) -> dict[str, Value]:
         """All columns side by side, as the row is written."""
         return {**{name: getattr(self, name) for name in FIELDS}, **self.columns}

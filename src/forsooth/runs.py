@@ -210,7 +210,7 @@ def _all_rows(plan: Plan, cells: store.Store) -> pa.Table:
         rows = cells.rows(task.key)
         if rows is not None:
             tables.append(_table(rows.to_pylist(), task.key))
-    tables.append(_table(plan.skips, ""))
+    tables.append(_table([row.flat() for row in plan.skips], ""))
     return pa.concat_tables([table for table in tables if table.num_rows], promote_options="permissive")
 
 
@@ -276,7 +276,7 @@ def _methods(names: set[str]) -> dict[str, dict[str, Any]]:
 
 def _table(rows: Iterable[Any], key: str) -> pa.Table:
     """Rows with all columns of the schema; factor columns follow in alphabetical order."""
-    rows = [{"message": "", "status": "ok", **store.flattened(row), "cell": key} for row in rows]
+    rows = [{"message": "", "status": "ok", **row, "cell": key} for row in rows]
     factors = sorted({name for row in rows for name in row} - {name for name, _ in COLUMNS})
     kinds = {name: _kind([row.get(name) for row in rows]) for name in factors}
     return pa.Table.from_pylist(rows, schema=pa.schema([*COLUMNS, *kinds.items()]))

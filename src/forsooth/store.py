@@ -96,9 +96,9 @@ class Store:
     def read(self, key: str) -> Cell:
         """The cell, checked against its sums."""
         meta = self.meta(key)
-        rows: list[Any] = []
+        rows: list[Row] = []
         if ROWS in meta["files"]:
-            rows = self._parsed(key, ROWS, meta).to_pylist()
+            rows = [Row.of(line) for line in self._parsed(key, ROWS, meta).to_pylist()]
         tensors = {}
         if TENSORS in meta["files"]:
             tensors = self._parsed(key, TENSORS, meta)
@@ -186,15 +186,11 @@ def _write_files(folder: Path, cell: Cell, about: Mapping[str, Any]) -> None:
     (folder / META).write_text(json.dumps({"sum": _sum(body), **body}, indent=1, allow_nan=False))
 
 
-def _table(rows: Sequence[Row | Mapping[str, Any]]) -> pa.Table:
+def _table(rows: Sequence[Row]) -> pa.Table:
     """The columns of all rows: left alone, pyarrow takes those of the first row and drops what others have more."""
-    flat = [flattened(row) for row in rows]
+    flat = [row.flat() for row in rows]
     names = dict.fromkeys(name for row in flat for name in row)
     return pa.Table.from_pylist([{name: row.get(name) for name in names} for row in flat])
-
-
-def flattened(row: Row | Mapping[str, Any]) -> Mapping[str, Any]:
-    return row.flat() if isinstance(row, Row) else row
 
 
 def free_folder(folder: Path, earlier: Sequence[str], kind: str) -> Path:
