@@ -199,9 +199,6 @@ def describe_error(error: BaseException) -> str:
     return words.encode(errors="replace").decode()  # what is no text could not be written
 
 
-told = describe_error
-
-
 def place(error: BaseException) -> str:
     """Where in the user's own files an error came from: " (helper.py, line 3: return a / 0)"; empty if nowhere."""
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if is_own(frame.filename)]

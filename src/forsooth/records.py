@@ -45,9 +45,10 @@ class Dataset:
 
 @dataclass(frozen=True)
 class Architecture:
-    """A network to train: `function(*, size, variant) -> module` whose forward gives logits (n, classes).
+    """A network to train, whose forward gives logits (n, classes).
 
-    layer  dotted name of the module whose output Grad-CAM reads; None where there is no convolution
+    function  builds it, with arguments of its own; `models.build` builds all networks of images and tables alike
+    layer     dotted name of the module whose output Grad-CAM reads; None where there is no convolution
     """
 
     name: str

@@ -17,7 +17,6 @@ from forsooth.scores.contrast import (
     idr,
     iir,
     iir_curve,
-    iir_rates,
     mcs,
     pearson,
     random_masks,
@@ -169,7 +168,6 @@ def test_the_change_of_two_columns_is_that_of_two_maps():
     after, before = np.array([0.5, 0.3, 0.0, NAN, 0.2]), np.array([0.0, 0.2, 0.0, 0.1, 0.2])
     change = relative_difference(after, before)
     np.testing.assert_array_equal(change, [INF, abs(0.3 - 0.2) / 0.2, NAN, NAN, 0.0])
-    np.testing.assert_array_equal(iir_rates(after, before, np.array([0.1, 0.6, 1.0])), [0.2, 0.4, 0.4])
 
 
 def test_random_masks_keep_shape_or_size():

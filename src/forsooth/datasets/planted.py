@@ -221,9 +221,6 @@ def p_value(accuracy: float, n: int, p_star: float) -> float:
     return float(bdtrc(right - 1, n, p_star))
 
 
-luck = p_value  # the former name, for callers that still use it
-
-
 def carries(y: Tensor, manipulations: Sequence[Manipulation | None]) -> Tensor:
     """(n,) bool: whether pictures of the new labels y (n,) have an artefact on them, or show by its absence."""
     has = torch.tensor([m is not None for m in manipulations], device=y.device)

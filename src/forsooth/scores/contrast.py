@@ -139,17 +139,6 @@ def relative_difference(after: Array, before: Array) -> Array:
         return abs(after - before) / before
 
 
-def iir_rates(after: Floats, before: Floats, thresholds: Floats) -> Floats:
-    """The share of inputs whose g_c a patch changes by less than each threshold; what is undefined counts as more.
-
-    after, before  (n,) g_c with and without the patch
-    thresholds     (m,) shares of g_c before
-    returns        (m,)
-    """
-    change = relative_difference(after, before)
-    return np.asarray((change[:, None] < thresholds).mean(0))
-
-
 def iir(
     attribution: Tensor,
     anchor: Tensor,

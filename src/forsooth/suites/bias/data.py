@@ -8,8 +8,7 @@ from typing import Literal
 
 from torch import nn
 
-from forsooth.datasets import cifar, leaves, tables, tabular, voc
-from forsooth.datasets import settings as tetromino_settings
+from forsooth.datasets import cifar, leaves, tables, tabular, tetromino_settings, voc
 from forsooth.datasets.suppressor import suppressor
 from forsooth.datasets.tetromino import tetromino
 from forsooth.digests import digest

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 import torch
 from torch import Tensor, nn
 
-from forsooth.datasets.planted import luck
+from forsooth.datasets.planted import p_value as p_value_of
 from forsooth.engine import task
 from forsooth.models import MODELS
 from forsooth.models.recipes import Recipe
@@ -135,7 +135,7 @@ def template(planted: Dataset, columns: Mapping[str, Value]) -> Row:
 def training_row(planted: Dataset, accuracy: float, gate: Gate, shared: Row) -> Row:
     """The row of a training with this test accuracy; its status says whether the model uses the artefact."""
     p_star = planted.facts["p_star"]
-    p_value = luck(accuracy, len(planted.splits["test"]), p_star)
+    p_value = p_value_of(accuracy, len(planted.splits["test"]), p_star)
     objection = gate.objection(accuracy, p_value, p_star=p_star)
     row = networks.accuracy_row(shared, accuracy, gate=gate.accuracy, passed=not objection)
     return row.having(message=objection, p_star=p_star, p_value=p_value, er=planted.facts["er"])
