@@ -1,9 +1,9 @@
-"""Are we as sure as we say? Simulated boards, from `forsooth.stats` and the doors that use it.
+"""Are we as sure as we say? Simulated boards, from `forsooth.stats` and `forsooth bias`, which uses it.
 
     python benchmarks/chance.py intervals   how often a 95 % interval holds the true score
     python benchmarks/chance.py boards      how often a board of 24 equal methods names any difference
     python benchmarks/chance.py few         the same of two methods with 2 to 10 samples
-    python benchmarks/chance.py doors       how often the door `bias` tells methods of one law apart
+    python benchmarks/chance.py user        how often `forsooth bias` says that methods of one law differ
     python benchmarks/chance.py power       how often a true difference is named
 
 A number behind the command is how many boards are drawn for each line (1000).
@@ -151,10 +151,10 @@ def few(count: int) -> None:
         print(f"methods share {alike:4g}, {shapes}: 2, 3, 5, 6, 7, 8, 10, 20 samples {words}")
 
 
-def doors(count: int) -> None:
-    """Methods of one law in the door `bias`: the function that judges its pairs, on made-up biases of single inputs."""
+def user(count: int) -> None:
+    """Methods of one law in `forsooth bias`: the function that judges its pairs, on made-up biases of single inputs."""
     rng = np.random.default_rng(0)
-    print(f"methods of one law in the door `bias`: share of {count} runs that tell any two apart; wanted at most 0.050")
+    print(f"methods of one law in `forsooth bias`: share of {count} runs in which any two differ; wanted at most 0.050")
     for methods, law in product((2, 4, 12), ("exponential", "lognormal")):
         shares = []
         for inputs in (1, 2, 3, 5, 10, 30):

@@ -14,11 +14,11 @@ export PYTHONPATH=src PYTHONUNBUFFERED=1
 python=${PYTHON:-python3} device=${DEVICE:-cuda}
 mkdir -p "$out"
 
-reproduce() { # folder, artefact, further words
-    local folder=$1 artefact=$2
+reproduce() { # folder, name of the reproduction, further words
+    local folder=$1 name=$2
     shift 2
-    $python -m forsooth reproduce "$artefact" --workers 1 --device "$device" --out "$out/$folder" "$@" >"$out/$folder.log" 2>&1 ||
-        echo "$artefact: $(tail -n 3 "$out/$folder.log")"
+    $python -m forsooth reproduce "$name" --workers 1 --device "$device" --out "$out/$folder" "$@" >"$out/$folder.log" 2>&1 ||
+        echo "$name: $(tail -n 3 "$out/$folder.log")"
 }
 
 reading() { # part of studies/bias.py

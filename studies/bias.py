@@ -45,10 +45,10 @@ DEEP_SHAP: dict[str, dict[str, Any]] = {
 }
 
 
-def made(artefact: str, arguments: argparse.Namespace, **settings: Any) -> pd.DataFrame:
-    """The artefact's table, written with its words into the folder of the results."""
+def reproduced(name: str, arguments: argparse.Namespace, **settings: Any) -> pd.DataFrame:
+    """The table of a reproduction, whose run goes into the folder of the results; its verdict is printed."""
     table, words = forsooth.reproduce(
-        artefact,
+        name,
         data=arguments.data,
         device=arguments.device,
         workers=arguments.workers,
@@ -56,7 +56,7 @@ def made(artefact: str, arguments: argparse.Namespace, **settings: Any) -> pd.Da
         settings=settings,
         progress=Lines(),
     )
-    print(artefact, settings, words, sep="\n", flush=True)
+    print(name, settings, words, sep="\n", flush=True)
     return table
 
 
@@ -68,7 +68,7 @@ def variants(arguments: argparse.Namespace) -> pd.DataFrame:
     """How near Table 3 comes under each reading: the order of methods, and the size of the numbers."""
     lines = []
     for name, settings in VARIANTS.items():
-        table = made("bias/table-3", arguments, methods=PUBLISHED, **settings)
+        table = reproduced("bias/table-3", arguments, methods=PUBLISHED, **settings)
         both = table.dropna(subset=["published"])
         size = np.log(both["ours"] / both["published"]).abs()
         by = size.groupby(both["method"]).median().round(2).to_dict()
@@ -85,7 +85,7 @@ def deep_shap(arguments: argparse.Namespace) -> pd.DataFrame:
     columns = {}
     for name, settings in DEEP_SHAP.items():
         few = {"samples": 6, "permutations": 60, "players": ("input",), "methods": ("deep_shap",), **settings}
-        table = made("bias/table-3", arguments, **few)
+        table = reproduced("bias/table-3", arguments, **few)
         columns[name] = table.set_index(["end", "fraction"])["ours"] / known
     return pd.DataFrame(columns).round(3).reset_index()
 
@@ -96,7 +96,7 @@ def layers(arguments: argparse.Namespace) -> pd.DataFrame:
     for number, names in ((3, ("conv1", "pool1", "conv2", "relu2", "pool2")), (4, ("layer1", "layer2", "layer3"))):
         for layer in names:
             few = {"samples": 16, "permutations": 300, "players": ("units",), "methods": ("grad_cam", "constant")}
-            table = made(f"bias/table-{number}", arguments, layer=layer, **few)
+            table = reproduced(f"bias/table-{number}", arguments, layer=layer, **few)
             parts.append(table[table["method"].eq("grad_cam")].assign(table=number, layer=layer))
     return pd.concat(parts)
 
@@ -149,10 +149,10 @@ def main() -> None:
     only = [int(number) for number in arguments.only.split(",") if number]
     if arguments.part == "tables":
         for number in only or range(3, 8):
-            keep(f"table-{number}", made(f"bias/table-{number}", arguments), arguments)
+            keep(f"table-{number}", reproduced(f"bias/table-{number}", arguments), arguments)
     elif arguments.part == "voc":
         for number in only or range(8, 13):
-            keep(f"table-{number}", made(f"bias/table-{number}", arguments), arguments)
+            keep(f"table-{number}", reproduced(f"bias/table-{number}", arguments), arguments)
     elif arguments.part == "variants":
         keep("variants", variants(arguments), arguments)
     elif arguments.part == "orders":
@@ -163,10 +163,10 @@ def main() -> None:
         keep("deep-shap", deep_shap(arguments), arguments)
     elif arguments.part == "audits":
         for name in ("figure-3", "appendix-n"):
-            keep(name, made(f"bias/{name}", arguments), arguments)
+            keep(name, reproduced(f"bias/{name}", arguments), arguments)
     else:
         for name in ("table-13", "figure-8", "figure-4b", "figure-5", "proposition-1", "figure-6", "table-14"):
-            keep(name, made(f"bias/{name}", arguments), arguments)
+            keep(name, reproduced(f"bias/{name}", arguments), arguments)
 
 
 if __name__ == "__main__":

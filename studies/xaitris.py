@@ -1,7 +1,7 @@
 """The tables of `studies/xaitris.md` and what the README shows of them: python studies/xaitris.py FOLDER.
 
 FOLDER is the folder of `forsooth run xaitris --preset quick --out FOLDER`, finished or not; what is missing is run.
-Parts (`--parts`, all but the dear ones unless asked for):
+Parts (`--parts`, all but the expensive ones unless asked for):
 
 quick        quick-emd.csv, quick-ima.csv, quick-precision.csv (boards), quick-panels.csv (a board for each panel),
              quick-nulls.csv (the best method beside the best null) and suppressors.csv under `studies/xaitris/`, and

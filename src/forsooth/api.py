@@ -1,4 +1,4 @@
-"""The doors for Python: what the command line does, a script can do with these functions."""
+"""The package for Python: what the command line does, a script can do with these functions."""
 
 import shlex
 from collections.abc import Callable, Iterable, Mapping

@@ -289,7 +289,7 @@ def _exit_if_failed(runs: Sequence[api.Run]) -> None:
 
 
 def _summary(record: Any) -> str:
-    """What a record is, in a line: a suite's question, an artefact's title, or the first line of its function."""
+    """What a record is, in a line: a suite's question, a reproduction's title, or the first line of its function."""
     if isinstance(record, Suite):
         return record.question
     if isinstance(record, Reproduction):

@@ -83,7 +83,7 @@ class Run:
         return report.leaderboard(results, name, by=by)
 
     def report(self) -> Path:
-        """Write the page anew and return its path."""
+        """Write the page again and return its path."""
         return write_page([self.folder])
 
 

@@ -96,8 +96,9 @@ def as_markdown(suites: Iterable[Suite]) -> str:
     """The page on all settings."""
     parts = [PAGE]
     for suite in suites:
-        table = described(suite)
-        words = table.map(_broken)
+        words = described(suite)
+        values = list(suite.presets)
+        words[values] = words[values].map(_broken)  # what a setting means is prose, with commas of its own
         parts.append(f"## {suite.name}\n\n{suite.question}\n\n{markdown_table(words, words.itertuples(index=False))}")
     return "\n\n".join(parts) + "\n"
 

@@ -41,7 +41,7 @@ def leaderboards(results: Results, tables: Tables) -> tuple[Drawing, ...]:
             name="leaderboard",
             title="Scores with their intervals",
             caption="Score (dot) with its 95 % interval (dark line) and the quartiles of all samples (pale line). "
-            "Bands and letters are tie groups: within a band, methods cannot be told from the first of the band. "
+            "Bands and letters are tie groups: within a band, methods are indistinguishable from its first. "
             "Grey diamonds never look at the model. A fraction behind a name: it took part in some panels only.",
             alt=f"Methods ordered by score, best first. {leads}",
             figure=_boards(boards, {metric: table.sign for metric, table in tables.items()}),

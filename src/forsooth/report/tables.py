@@ -22,7 +22,7 @@ MEANING = {
     "method": "methods marked ○ are nulls: they never look at the model",
     "score": "mean over panels of the median over samples and trainings",
     "95 % interval": "of this score alone, over what the last column says",
-    "group": "methods with the same letter cannot be told from the first of their letter",
+    "group": "methods with the same letter are indistinguishable from the first of their letter",
     "quartiles": "lower and upper quartile of all samples of all panels",
     "failed": "share of samples without a score; each counts as the worst possible value",
     "gap": "median completeness gap, of methods that promise one",

@@ -66,7 +66,7 @@ def _tied(ranked: pd.DataFrame) -> str:
     ties = ranked[ranked["group"].eq("A")]["method"].tolist()[1:]
     if not ties:
         return ""
-    return f"; it cannot be told from {listed(ties)}"
+    return f"; it is indistinguishable from {listed(ties)}"
 
 
 def _others(boards: Mapping[str, pd.DataFrame]) -> str:

@@ -1,4 +1,4 @@
-"""Where chance is reckoned: intervals, bootstraps, correlations, tests, and boards. Suites, doors and report call it.
+"""Where chance is reckoned: intervals, bootstraps, correlations, tests, and boards. Suites, `user` and report call it.
 
     intervals     means, shares and ratios of variances, over samples or over samples and trainings
     bootstrap     draws as counts, of samples and trainings

@@ -61,7 +61,7 @@ def test_the_quick_are_named_beside_the_best_where_those_cost_much():
 def test_ties_are_named():
     text = words.summary(subject(), table(QUICK, TIED), NOISE, set())
     assert (
-        "Least biased: deep_lift (m_bias 0.05, 95 % interval 0.025 to 0.1); lrp cannot be told apart from it." in text
+        "Least biased: deep_lift (m_bias 0.05, 95 % interval 0.025 to 0.1); lrp is indistinguishable from it." in text
     )
     assert text.endswith("Use deep_lift or lrp.")
 
@@ -77,7 +77,7 @@ def test_noise_is_a_warning_and_turns_the_advice():
     assert (
         "Warning: at 25 of 25 inputs" in text and "Without the noise in the norm gradient has 0.45, not 0.45." in text
     )
-    assert text.endswith("before you choose: nothing here can be told from a constant map.")
+    assert text.endswith("before you choose: nothing here can be distinguished from a constant map.")
 
 
 @pytest.mark.parametrize(

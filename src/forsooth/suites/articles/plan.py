@@ -21,7 +21,7 @@ from forsooth.suites.articles.word_weights import Ask
 
 FACTORS = ("kind", "model")
 FACTS = (
-    "Labels are drawn anew, and articles are rewritten to tell them: a model that is right must read the correlating "
+    "Labels are redrawn, and articles are rewritten to tell them: a model that is right must read the correlating "
     "articles. A constant map scores their frequency.",
     "Post-hoc methods explain the logit of the predicted class on word vectors; a hidden word is a zero vector in its "
     "place, and the players are the words. The weight of a word is the sum over its dimensions, for gradient and "

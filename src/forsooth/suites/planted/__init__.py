@@ -1,6 +1,6 @@
-"""Planted artefacts [zhou2022feature]: labels are drawn anew, and an artefact in a known region tells the new ones.
+"""Planted artefacts [zhou2022feature]: labels are redrawn, and an artefact in a known region reveals the new ones.
 
-A model that is right more often than luck would have it uses that region, and a good map of it lies there.
+A model that is right more often than chance would have it uses that region, and a good map of it lies there.
 """
 
 from forsooth.records import Suite

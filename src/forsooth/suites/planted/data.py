@@ -57,7 +57,7 @@ class Images:
 class DataSpec:
     """What decides the data of one training.
 
-    pair    two classes, the labels 0 and 1 before labels are drawn anew; None: all images, whatever their class
+    pair    two classes, the labels 0 and 1 before labels are redrawn; None: all images, whatever their class
     r       chance to keep a label; images of the new label 1 get the artefact
     border  painted on random images, whatever their label; None: on none
     """

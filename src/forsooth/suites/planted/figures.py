@@ -201,8 +201,8 @@ def planted_gate(results: Results, tables: Tables) -> tuple[Drawing, ...]:
             name="planted_gate",
             title="Does the model use the artefact?",
             caption="Test accuracy of every model (dots) and p* (tick), the most that one can expect who knows the "
-            "original image only. A model counts if luck would hardly bring it so far; hollow ones are not explained. "
-            "Where p* is 100 % nobody can beat it, and a good model is enough.",
+            "original image only. A model counts if chance would hardly bring it so far; hollow ones are not "
+            "explained. Where p* is 100 % nobody can beat it, and a good model is enough.",
             alt=f"Dot plot of {len(rows)} accuracies beside p*, {gated} of them do not count",
             figure=gate_figure(rows),
         ),

@@ -253,7 +253,7 @@ def metrics(settings: Settings) -> tuple[Metric, ...]:
 
 def facts(settings: Settings) -> tuple[str, ...]:
     sentences = (
-        "Ranked is 5.1, on images that have the artefact: labels are drawn anew with r = 0.5, so that the joint "
+        "Ranked is 5.1, on images that have the artefact: labels are redrawn with r = 0.5, so that the joint "
         "effective region alone can tell them, and a constant map scores its share of the image.",
         "Maps are of the predicted class. In the examples y=1 has the artefact and y=0 has not; truth is the region.",
     )

@@ -1,4 +1,4 @@
-"""The answer: a table with intervals, who cannot be told apart, and all rows behind it."""
+"""The answer: a table with intervals, who is indistinguishable, and all rows behind it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -39,7 +39,7 @@ class BiasResult(Result):
            relative   m_bias times the root of the number of players: 1 is what a constant map says of each player
            m_bias_split  the same without the noise in the norm of the Shapley values, where that is defined
            worst      the row with the largest mean over the inputs
-           group      the same letter: cannot be told apart from the first of the group; paired differences, all pairs
+           group      the same letter: indistinguishable from the first of the group; paired differences, all pairs
                       corrected as one family, so that of equal methods any two differ in at most 5 % of runs
            beats_constant, beats_random  whether it is clearly below that null, in the same family
            failed     share of the inputs without a usable map; each counts as the worse of the two nulls

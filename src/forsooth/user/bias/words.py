@@ -1,4 +1,4 @@
-"""The answer in plain words: who is least biased, who cannot be told apart, and what to do about it."""
+"""The answer in plain words: who is least biased, who is indistinguishable, and what to do about it."""
 
 from collections.abc import Collection, Sequence
 
@@ -57,7 +57,7 @@ def left_out(noise: Sequence[float]) -> list[str]:
 
 
 def least(methods: pd.DataFrame) -> list[str]:
-    """The least biased method, and those that cannot be told apart from it."""
+    """The least biased method, and those that are indistinguishable from it."""
     if methods.empty:
         return ["No method gave a usable map."]
     best = methods.iloc[0]
@@ -69,7 +69,7 @@ def least(methods: pd.DataFrame) -> list[str]:
     tied = first_group(methods)[1:]
     rest = "it is clearly below all others"
     if tied:
-        rest = f"{joined(tied)} cannot be told apart from it"
+        rest = f"{joined(tied)} {agreeing(tied, 'is', 'are')} indistinguishable from it"
     return [f"Least biased: {best['method']} ({score}); {rest}."]
 
 
@@ -132,7 +132,7 @@ def rivals(table: pd.DataFrame) -> int:
 
 
 def few(inputs: int, rivals: int) -> list[str]:
-    """A warning where inputs are few, and how many it takes before anything can be told apart.
+    """A warning where inputs are few, and how many it takes before any two can be distinguished.
 
     inputs  that have a score
     rivals  methods and nulls that are compared
@@ -148,7 +148,7 @@ def few(inputs: int, rivals: int) -> list[str]:
     if inputs >= needed:
         return [f"Warning: with {many} the intervals say little about other inputs; give at least {FEW}."]
     give = f"give at least {needed}, better {max(FEW, 2 * needed)}"
-    return [f"Warning: with {many} {none}nothing can be told apart; to compare {rivals} maps {give}."]
+    return [f"Warning: with {many} {none}no two maps can be distinguished; to compare {rivals} maps {give}."]
 
 
 def advice(subject: Subject, table: pd.DataFrame, noise: Sequence[float], costly: Collection[str]) -> str:
@@ -174,10 +174,12 @@ def advice(subject: Subject, table: pd.DataFrame, noise: Sequence[float], costly
 def without_winner(subject: Subject, noise: Sequence[float], rivals: int) -> str:
     """What to do where no method beats the nulls; noise of the inputs that have an anchor."""
     if not subject.exact and float(np.median(noise)) >= convergence.UNCONVERGED:
-        return "Ask again with more permutations before you choose: nothing here can be told from a constant map."
+        why = "nothing here can be distinguished from a constant map"
+        return f"Ask again with more permutations before you choose: {why}."
     needed = enough_for_pairs(rivals)
     if len(noise) < needed:
-        return f"Ask again with at least {needed} inputs before you choose: with fewer, nothing can be told apart."
+        why = "with fewer, no two maps can be distinguished"
+        return f"Ask again with at least {needed} inputs before you choose: {why}."
     why = "no method here is clearly better than a map that says nothing"
     return f"Use Shapley values themselves, at {cost(subject)}: {why}."
 

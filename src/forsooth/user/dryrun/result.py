@@ -58,7 +58,7 @@ class DryRun(Result):
     folder: Path
 
     def report(self) -> Path:
-        """Write the page anew and return its path."""
+        """Write the page again and return its path."""
         return write_page([self.folder])
 
     def shown(self) -> pd.DataFrame:

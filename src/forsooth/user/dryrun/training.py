@@ -28,7 +28,7 @@ BELOW_GATE = {"status": "below gate", "message": planting.NOT_EXPLAINED}
 def training_data(spec: DataSpec, *, seed: int, device: str) -> Dataset:
     """What the function receives: without the truth, and its own, so that it may write into it.
 
-    Labels and artefacts are drawn anew before its model is judged: a function that trains on all images, test images
+    Labels and artefacts are redrawn before its model is judged: a function that trains on all images, test images
     included, learns nothing by heart that could help it.
     """
     dataset = planted.fresh_dataset(dataclasses.replace(spec, seed=seeds.derive(spec.seed, "taught")))

@@ -134,7 +134,8 @@ def usable_images(request: DryRunRequest) -> Images:
     if held < PROVING:
         raise UsageError(
             f"`data` must leave at least {PROVING} images for testing, or a model that uses the artefact cannot be "
-            f"told from luck, got {held} of {len(dataset.x)} usable images in {request.data}: give 100 images or more"
+            f"distinguished from chance, got {held} of {len(dataset.x)} usable images in {request.data}: give 100 "
+            "images or more"
         )
     return images
 
