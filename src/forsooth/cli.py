@@ -12,7 +12,7 @@ import typer
 
 from forsooth import __version__, api, cli_user, report
 from forsooth.attributions import METHODS
-from forsooth.datasets import DATASETS
+from forsooth.datasets import DATASETS, Source
 from forsooth.models import MODELS
 from forsooth.names import find, unknown
 from forsooth.records import FailedTasks, Reproduction, Suite, UsageError
@@ -289,11 +289,13 @@ def _exit_if_failed(runs: Sequence[api.Run]) -> None:
 
 
 def _summary(record: Any) -> str:
-    """What a record is, in a line: a suite's question, a reproduction's title, or the first line of its function."""
+    """What a record is, in a line: what it says of itself, or the first line of its function."""
     if isinstance(record, Suite):
         return record.question
     if isinstance(record, Reproduction):
         return record.title
+    if isinstance(record, Source):
+        return f"{record.description} [{record.cite}]"
     function = getattr(record.function, "func", record.function)  # a partial has its docstring inside
     lines = (function.__doc__ or "").strip().splitlines()
     knobs = ", ".join(f"{name}={value}" for name, value in getattr(record, "settings", {}).items())
