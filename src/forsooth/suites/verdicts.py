@@ -56,7 +56,16 @@ def around(claim: str, found: Interval, published: float, more: str = "") -> str
     >>> around("a share", Interval(0.5, 0.0, 1.0, 2), 0.4)
     'a share: inconclusive. Ours 0.50 [0.00, 1.00], n = 2; published 0.40.'
     """
-    inside = found.low <= published <= found.high
-    vague = not np.isfinite(found.low) or (found.low <= 0 and found.high >= 2 * published)
-    said = "inconclusive" if vague else "agrees" if inside else "differs"
-    return f"{claim}: {said}. Ours {found}; published {published:.2f}{', ' + more if more else ''}."
+    line = f"{claim}: {agreement(found, published)}. Ours {found}; published {published:.2f}"
+    if more:
+        line = f"{line}, {more}"
+    return f"{line}."
+
+
+def agreement(found: Interval, published: float) -> str:
+    """Whether an interval agrees with a published number, in a word."""
+    if not np.isfinite(found.low) or (found.low <= 0 and found.high >= 2 * published):
+        return "inconclusive"
+    if found.low <= published <= found.high:
+        return "agrees"
+    return "differs"
