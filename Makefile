@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint types clean
+.PHONY: demo test lint types docs clean
 
 demo: $(VENV)/.installed
 	$(BIN)/forsooth demo
@@ -17,6 +17,9 @@ lint: $(VENV)/.installed-dev
 
 types: $(VENV)/.installed-dev
 	$(BIN)/mypy
+
+docs: $(VENV)/.installed-dev
+	$(BIN)/mkdocs build
 
 clean:
 	rm -rf $(VENV) forsooth-runs

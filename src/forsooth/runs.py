@@ -60,6 +60,9 @@ class Run:
 
     folder: Path
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "folder", Path(self.folder))  # a string is welcome, too
+
     @property
     def failed(self) -> str:
         """How many tasks failed, and why the first did; empty if none."""
