@@ -25,22 +25,32 @@ def cells(folder: Path) -> int:
 
 
 def killed_run(folder: Path, dice: random.Random) -> bool:
-    """Whether the child was killed before it ended by itself."""
+    """Whether the child was killed before it ended by itself; one that failed raises."""
     enough = cells(folder) + dice.randrange(3)
     child = os.fork()
     if child == 0:
         run(folder)
         os._exit(0)
-    while cells(folder) < enough and os.waitpid(child, os.WNOHANG) == (0, 0):
+    while cells(folder) < enough and not has_ended(child):
         time.sleep(0.001)
     time.sleep(dice.uniform(0, 0.03))
-    os.kill(child, signal.SIGKILL)
-    return os.WIFSIGNALED(os.waitpid(child, 0)[1])
+    os.kill(child, signal.SIGKILL)  # one that has ended is not yet waited for, so that its number is still its own
+    status = os.waitpid(child, 0)[1]
+    if os.WIFEXITED(status) and os.WEXITSTATUS(status):
+        raise SystemExit(f"a run went wrong by itself, with {os.WEXITSTATUS(status)}")
+    return os.WIFSIGNALED(status)
+
+
+def has_ended(child: int) -> bool:
+    """Whether the child is over; it can still be waited for."""
+    return os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
 
 def main() -> None:
     folder, dice = Path(sys.argv[1]), random.Random(int(sys.argv[2]))
-    kills = sum(killed_run(folder, dice) for _ in range(10))
+    kills = 0
+    while kills < 10:  # a run may be through before it is killed; then it is run once more
+        kills += killed_run(folder, dice)
     sys.stdout.write(f"{kills} kills, {cells(folder)} cells\n")
     run(folder)
 

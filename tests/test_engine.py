@@ -125,7 +125,7 @@ def test_tasks_run_on_one_thread_and_the_callers_number_comes_back(tmp_path):
     assert torch.get_num_threads() == before
 
 
-FAILURE = {"failed": True, "status": "error", "message": "broken: RuntimeError: the task broke"}
+FAILURE = {"failed": True, "unfinished": True, "status": "error", "message": "broken: RuntimeError: the task broke"}
 
 
 @pytest.mark.parametrize("workers", [1, 2])
@@ -146,7 +146,7 @@ def test_a_failed_task_and_those_that_need_it_are_tried_again_by_the_next_run(tm
     store = Store(tmp_path / "store")
     breaks = make_task(arithmetic.broken_once, {"marker": str(tmp_path / "marker")}, name="breaks")
     tasks = [breaks, make_task(arithmetic.add, {"plus": 1.0}, [breaks], name="needs it")]
-    monkeypatch.setattr("forsooth.engine.TRIES", 1)
+    monkeypatch.setattr("forsooth.schedule.TRIES", 1)
     with pytest.raises(FailedTasks, match=r"2 of 2 tasks failed; the first: breaks: MemoryError: too much"):
         execute(tasks, store, workers=1, progress=Silent())
     execute(tasks, store, workers=1, progress=Silent())
@@ -176,7 +176,7 @@ def test_a_task_that_ends_its_process_twice_has_failed_and_no_other(tmp_path):
     dies = make_task(arithmetic.dies, {}, name="dies")
     once = make_task(arithmetic.dies_once, {"marker": str(tmp_path / "marker")}, name="dies once")
     after = make_task(arithmetic.add, {}, [dies], name="after")
-    with pytest.raises(FailedTasks, match="2 of 8 tasks failed; the first: dies: its process died twice"):
+    with pytest.raises(FailedTasks, match="2 of 8 tasks failed; the first: dies: its process died: it ran"):
         execute([dies, once, *diamond(), after], Store(tmp_path), workers=2, progress=Silent())
     assert Store(tmp_path).read(once.key).tensors["value"].item() == 1.0
     assert Store(tmp_path).read(diamond()[-1].key).tensors["value"].item() == 36.0

@@ -32,3 +32,10 @@ def over(function: Callable[..., Tensor], *tensors: Tensor, size: int) -> Tensor
     if len(parts) == 1:
         return parts[0]
     return torch.cat(parts)
+
+
+def of_one_length(lengths: Tensor, *, alone: bool) -> list[Tensor]:
+    """Places of the sequences of each length in lengths (n,), each by itself if `alone`; without empty ones."""
+    if alone:
+        return list(lengths.nonzero())
+    return [(lengths == length).nonzero()[:, 0] for length in sorted(set(lengths.tolist()) - {0})]

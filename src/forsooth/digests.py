@@ -4,6 +4,8 @@ import functools
 import hashlib
 from pathlib import Path
 
+from forsooth.records import UsageError
+
 READ_WHOLE = 2**28  # bytes up to which the files themselves are hashed
 
 
@@ -15,6 +17,15 @@ def digest(path: str | Path) -> str:
         files = sorted(file for file in place.rglob("*") if file.is_file())
     states = [file.stat() for file in files]
     return _digest(tuple(files), tuple((state.st_size, state.st_mtime_ns) for state in states))
+
+
+def require_same(now: str, planned: str | None, path: str | Path) -> None:
+    """UsageError where files are not those from which the keys of the tasks were made; asked after they were read."""
+    if planned is not None and now != planned:
+        raise UsageError(
+            f"the files at {path} must stay as they are while a run goes on; they changed after it was planned, and "
+            "nothing was kept of them. The same command plans again"
+        )
 
 
 @functools.lru_cache(maxsize=8)  # of files and their states, since a file may be replaced between two runs

@@ -1,6 +1,6 @@
-"""Runs tasks: those already in the store are not run again, the others serially or in a pool of processes.
+"""Runs tasks: those already in the store are not run again, the others here, in processes or on a Dask cluster.
 
-Each task runs on one thread. So serial and pool agree bit for bit, and a pool of N workers uses N cores.
+Each task runs on one thread. So all three agree bit for bit, and N workers use N cores.
 """
 
 import functools
@@ -17,13 +17,15 @@ from typing import Any, Protocol, TypeVar
 
 import torch
 
+from forsooth import isolation
+from forsooth.cluster import Cluster
 from forsooth.plain import from_plain, to_plain
-from forsooth.processes import run_all
-from forsooth.records import Cell, FailedTasks, Task, UsageError
+from forsooth.processes import Processes
+from forsooth.records import Cell, FailedTasks, Task, Trial, UsageError
+from forsooth.schedule import Executor, Serial, run_all
 from forsooth.store import DamagedCell, Store
 
 FLAT = "*"  # in place of a parameter's word: see `task`
-TRIES = 2  # of a task that raises
 
 
 class Progress(Protocol):
@@ -109,25 +111,53 @@ def _hints(function: Callable[..., Cell]) -> dict[str, Any]:
     return typing.get_type_hints(function)
 
 
-def execute(tasks: Sequence[Task], store: Store, *, workers: int, progress: Progress) -> None:
+def execute(
+    tasks: Sequence[Task],
+    store: Store,
+    *,
+    workers: int,
+    progress: Progress,
+    on: str | None = None,
+    timeout: float | None = None,
+) -> None:
     """Leave a cell in the store for every task. `tasks` name what they need before they need it.
 
-    A task that raises twice, or ends its process twice, leaves a cell that says so, and so do those that need it. The
-    others are run all the same, and `FailedTasks` comes at the end.
+    on       a Dask cluster in the place of processes of this machine, see `cluster`
+    timeout  seconds that a task may take
+
+    A task that fails twice leaves a cell that says so, and so do those that need it. The others are run all the same,
+    and `FailedTasks` comes at the end.
     """
-    if workers < 1:
-        raise UsageError(f"`workers` must be at least 1, got {workers}")
+    _require_positive(workers, timeout)
     store.sweep()
     tasks = list({task.key: task for task in tasks}.values())
     waiting = [task for task in tasks if not _finished(task, store, progress)]
     progress.start(total=len(tasks), done=len(tasks) - len(waiting))
     ledger = Ledger(store, progress)
-    if workers == 1 or len(waiting) < 2:
-        _serially(waiting, ledger)
-    else:
-        run_all(waiting, functools.partial(attempt, root=store.root), ledger, workers)
+    if waiting:
+        with executor(len(waiting), store, workers=workers, on=on, timeout=timeout) as chosen:
+            run_all(waiting, chosen, ledger)
+        store.sweep()  # what processes left that died
     if ledger.reasons:
         raise ledger.error(len(tasks))
+
+
+def _require_positive(workers: int, timeout: float | None) -> None:
+    if workers < 1:
+        raise UsageError(f"`workers` must be at least 1, got {workers}")
+    if timeout is not None and not timeout > 0:
+        raise UsageError(f"`task_timeout` must be more than 0 seconds, got {timeout}")
+
+
+def executor(tasks: int, store: Store, *, workers: int, on: str | None, timeout: float | None) -> Executor:
+    """Who runs so many tasks. Nobody can end a task that hangs in his own process: with a limit it has another."""
+    tried = functools.partial(attempt, root=store.root.resolve(), limits=isolation.limits())
+    if on is not None:
+        return Cluster(tried, store, on, timeout)
+    count = min(workers, tasks)
+    if count == 1 and timeout is None:
+        return Serial(tried)
+    return Processes(tried, count, timeout)
 
 
 @dataclass
@@ -144,6 +174,9 @@ class Ledger:
     def doing(self, tasks: Iterable[Task]) -> None:
         self.progress.doing([task.name for task in tasks])
 
+    def say(self, message: str) -> None:
+        self.progress.say(message)
+
     def finished(self, task: Task) -> bool:
         return self.store.has(task.key)
 
@@ -156,7 +189,7 @@ class Ledger:
         """A task is over. With a reason it failed, and its cell says so until the next run tries it again."""
         if reason:
             self.reasons[task.key] = reason
-            failure = Cell(facts={"failed": True, "status": "error", "message": reason})
+            failure = Cell(facts={"failed": True, "unfinished": True, "status": "error", "message": reason})
             self.store.write(task.key, failure, about=_about(task, seconds=0.0))
         self.progress.step(task.name)
 
@@ -168,26 +201,26 @@ class Ledger:
         )
 
 
-def _serially(waiting: Sequence[Task], ledger: Ledger) -> None:
-    for task in waiting:
-        ledger.doing([task])
-        ledger.close(task, ledger.blocked(task) or attempt(task, ledger.store.root))
-
-
-def attempt(task: Task, root: Path) -> str:
-    """Run one task here, and once more if it raises. Why it failed, with its name; empty if it did not."""
-    reason = ""
-    for _ in range(TRIES):
-        try:
+def attempt(task: Task, root: Path, limits: isolation.Limits) -> Trial:
+    """Run one task here, once. Limits come along, since other machines have another environment."""
+    try:
+        with isolation.limited(limits.seconds, limits.gigabytes):
             run_task(task, root)
-        except UsageError:
-            raise
-        except (Exception, SystemExit) as error:  # out of memory, a damaged cell, a fault of ours: the others go on
-            reason = _one_line(f"{task.name}: {type(error).__name__}: {error}")
-        else:
-            return ""
-        _free_memory()
-    return reason
+    except (Exception, SystemExit) as error:  # a fault of the task, the user or the machine: others go on
+        return _faulty(task, error)
+    finally:
+        if task.accelerator:
+            _free_memory()  # other processes cannot use what this one keeps for later
+    return Trial(task.key)
+
+
+def _faulty(task: Task, error: BaseException) -> Trial:
+    if isinstance(error, UsageError) and not isinstance(error, DamagedCell):
+        return Trial(task.key, "usage", str(error))
+    reason = _one_line(f"{task.name}: {type(error).__name__}: {error}")
+    if isinstance(error, torch.OutOfMemoryError) and task.accelerator:
+        return Trial(task.key, "memory", reason)
+    return Trial(task.key, "raised", reason)
 
 
 def _one_line(words: str) -> str:
@@ -196,9 +229,9 @@ def _one_line(words: str) -> str:
 
 
 def _free_memory() -> None:
-    """Give back what a task that ran out of memory may have left behind."""
-    gc.collect()
+    """Give back what a task has left behind on an accelerator."""
     if torch.cuda.is_available():
+        gc.collect()
         torch.cuda.empty_cache()
 
 

@@ -1,9 +1,15 @@
-"""The user's own methods: `package.module:name`, a Method record, a plain function or a Captum class."""
+"""The user's own methods: `package.module:name`, a Method record, a function, or an object of another library.
+
+What no other process can find again (a lambda, a partial, an object) is kept here under a name of its own, and is asked
+in this process alone.
+"""
 
 import dataclasses
 import hashlib
 import importlib
 import inspect
+import re
+import secrets
 import sys
 import sysconfig
 import traceback
@@ -12,15 +18,17 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, TypedDict
 
-import torch
 from torch import Tensor
 
+from forsooth import foreign, surroundings
 from forsooth.names import find, unknown
 from forsooth.records import Method, UsageError
 
 NOT_OWN = (*(Path(sysconfig.get_path(name)) for name in ("stdlib", "purelib", "platlib")), Path(__file__).parent)
 STANDARD = tuple(sysconfig.get_path("stdlib") + end for end in ("", "/lib-dynload"))
 CAPTUM = "captum.attr."  # where its classes live; known by name, since to import it takes a second
+LIVE = "live"  # the module, as it were, of what is kept in this process alone
+_kept: dict[str, Any] = {}  # by path
 
 
 def method(name: str, known: Sequence[Method]) -> Method:
@@ -39,6 +47,8 @@ def known(methods: Sequence[Any], catalogue: Sequence[Method]) -> None:
 
 def load(path: str, *, argument: str) -> Any:
     """The object at `package.module:name`, also from the folder one stands in."""
+    if path in _kept:
+        return _kept[path]
     module_name, _, attribute = path.partition(":")
     if module_name.endswith(".py") or "/" in module_name:
         meant = f"{Path(module_name).stem}:{attribute}"
@@ -55,7 +65,8 @@ def _module(name: str, path: str, *, argument: str) -> ModuleType:
     """The user's module of that name; `path` is what they wrote."""
     _look_here()
     try:
-        return importlib.import_module(name)
+        with surroundings.restored():  # a module may set torch's defaults when it is imported
+            return importlib.import_module(name)
     except ImportError as error:
         raise UsageError(f"`{argument}` names the module {name!r}, which cannot be imported: {error}") from error
     except (Exception, SystemExit) as error:  # whatever the user's module does when it is imported
@@ -75,11 +86,15 @@ def _look_here() -> None:
 
 
 def wrapped(thing: Any, *, name: str) -> Method:
-    """A Method around what the user gave: `function(model, x, target) -> tensor like x`, or a Captum class."""
+    """A Method around what the user gave: `function(model, x, target) -> map like x`, or an object of a library."""
     if isinstance(thing, Method):
         return dataclasses.replace(thing, name=name)  # the path is the name by which other processes find it
-    if inspect.isclass(thing) and any(base.__module__.startswith(CAPTUM) for base in thing.__mro__):
-        return _record(_captum(thing), name)
+    if inspect.isclass(thing) and is_captums(thing):
+        return _record(foreign.of_captum_class(thing), name)
+    if is_captums(type(_owner(thing))):
+        return _record(foreign.of_captum(_owner(thing), **getattr(thing, "keywords", {})), name)
+    if hasattr(thing, "shap_values"):
+        return _record(foreign.of_shap(thing), name)
     if callable(thing):
         return _record(thing, name)
     raise UsageError(
@@ -88,22 +103,51 @@ def wrapped(thing: Any, *, name: str) -> Method:
     )
 
 
-def path_of(function: Any) -> str:
-    """The `package.module:name` at which any process finds the user's function or Captum class again."""
-    if not hasattr(function, "__qualname__"):
-        raise UsageError(
-            f"`methods` must hold functions with a name of their own, got a {type(function).__name__}, which other "
-            "processes cannot find again: use def at module level, or a forsooth.Method with `settings`"
-        )
-    path = f"{function.__module__}:{function.__qualname__}"
-    if "<" in path:
-        raise UsageError(f"`methods` must hold functions with a name of their own, got {path}: use def at module level")
-    if getattr(sys.modules.get(function.__module__), function.__qualname__, None) is not function:
-        raise UsageError(
-            f"`methods` must hold functions that stand in their module under their own name, got {path}, where "
-            "something else or nothing is: use def at module level"
-        )
+def is_captums(kind: type[Any]) -> bool:
+    return any(base.__module__.startswith(CAPTUM) for base in kind.__mro__)
+
+
+def _owner(thing: Any) -> Any:
+    """The object whose method this is, also inside a partial; any other thing itself."""
+    method = getattr(thing, "func", thing)
+    return getattr(method, "__self__", thing)
+
+
+def path_of(thing: Any) -> str:
+    """The `package.module:name` at which any process finds the user's function or class again, as short as it can be.
+
+    What has no such place is kept in this process under a name of its own.
+    """
+    name = getattr(thing, "__qualname__", None)
+    home = getattr(thing, "__module__", None)
+    if not isinstance(name, str) or not isinstance(home, str) or "<" in name:
+        return keep(thing)
+    if getattr(sys.modules.get(home), name, None) is not thing:
+        return keep(thing)
+    parents = [home[: place.start()] for place in re.finditer(r"\.", home)]
+    for parent in parents:  # captum.attr:Saliency, and not captum.attr._core.saliency:Saliency
+        if getattr(sys.modules.get(parent), name, None) is thing:
+            return f"{parent}:{name}"
+    return f"{home}:{name}"
+
+
+def keep(thing: Any) -> str:
+    """A path for what lives in this process alone; the same thing has the same one."""
+    for path, other in _kept.items():
+        if other is thing:
+            return path
+    inside = getattr(thing, "func", thing)  # of a partial
+    name = getattr(inside, "name", None) or getattr(inside, "__name__", None) or type(inside).__name__
+    name = re.sub(r"[^\w.-]", "", str(name))
+    taken = sum(path.rpartition("-")[0] == f"{LIVE}:{name}" for path in _kept)
+    path = f"{LIVE}:{name}-{taken + 1}"
+    _kept[path] = thing
     return path
+
+
+def is_live(name: str) -> bool:
+    """Whether the method of that name lives in this process alone."""
+    return name in _kept
 
 
 def record_path(record: Method) -> str:
@@ -118,11 +162,7 @@ def record_path(record: Method) -> str:
         for name, value in vars(sys.modules.get(module, object)).items():
             if value is record:
                 return f"{module}:{name}"
-    raise UsageError(
-        f"`methods` must hold records that other processes can find again, got the forsooth.Method {record.name!r}, "
-        "which no module holds under a name: write `name = forsooth.Method(…)` at module level, not in a function or a "
-        "list"
-    )
+    return keep(record)
 
 
 def fingerprint(thing: Any) -> str:
@@ -130,6 +170,8 @@ def fingerprint(thing: Any) -> str:
 
     Edited code is run again, and so is a record with other settings, which may stand in another module than its code.
     """
+    if any(other is thing for other in _kept.values()):
+        return secrets.token_hex(8)  # what it holds cannot be read, so its cells serve no other run
     function = thing.function if isinstance(thing, Method) else thing
     module = inspect.getmodule(function)
     try:
@@ -147,6 +189,18 @@ def fingerprint(thing: Any) -> str:
 def is_users(method: Method) -> bool:
     """Whether a method is the user's own: it goes by the path of its code."""
     return ":" in method.name
+
+
+def is_foreign(method: Method) -> bool:
+    """Whether the code of a method is not of this package."""
+    function = inspect.unwrap(getattr(method.function, "func", method.function))
+    home = getattr(function, "__module__", None) or ""
+    return is_users(method) or home == __name__ or not home.startswith("forsooth.")
+
+
+def is_movable(method: Method) -> bool:
+    """Whether another process finds the user's method by its path: not what is in the running script or lives here."""
+    return is_users(method) and not is_live(method.name) and not method.name.startswith("__main__:")
 
 
 class Identity(TypedDict):
@@ -217,17 +271,10 @@ def _offered(module: ModuleType) -> list[str]:
 def _record(function: Callable[..., Tensor], name: str) -> Method:
     return Method(
         name=name,
-        function=function,
+        function=foreign.giving_tensors(function),
         needs=("gradient", "module"),
         random=True,
         signed=True,
         cite="yours",
         version=1,
     )
-
-
-def _captum(kind: type[Any]) -> Callable[..., Tensor]:
-    def attribute(model: torch.nn.Module, x: Tensor, target: Tensor) -> Tensor:
-        return kind(model).attribute(x.clone().requires_grad_(), target=target).detach()
-
-    return attribute

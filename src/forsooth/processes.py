@@ -1,168 +1,197 @@
-"""Processes that run tasks: they start clean, end with their parent, and are not left behind."""
+"""Processes that run tasks: they start clean, end with their parent, and are not left behind.
 
-import concurrent.futures as futures
-import graphlib
-import itertools
+Each has one task at a time and a pipe of its own, so that it is known which task ended a process or took too long.
+"""
+
 import multiprocessing
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures.process import BrokenProcessPool
-from contextlib import ExitStack, contextmanager
-from typing import Protocol
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
+from typing import Any, Self
 
 import torch
 
-from forsooth.records import Task, UsageError
+from forsooth.records import Task, Trial, UsageError
+from forsooth.schedule import Attempt
 
 SAFE_PATH = "PYTHONSAFEPATH"  # tells Python not to import from the working folder before all else
-Attempt = Callable[[Task], str]  # runs a task; why it failed, or nothing
+CARDS = "CUDA_VISIBLE_DEVICES"
+READY = "ready"
+STILLBORN = 3  # processes that end by themselves before they begin, one after the other
+PATIENCE = 2.0  # seconds in which an idle process leaves by itself
 
 
-class Ledger(Protocol):
-    """Who is told what becomes of tasks."""
+@dataclass(eq=False)
+class Worker:
+    """One process.
 
-    def doing(self, tasks: Iterable[Task]) -> None: ...
-    def blocked(self, task: Task) -> str: ...
-    def finished(self, task: Task) -> bool: ...
-    def close(self, task: Task, reason: str) -> None: ...
-
-
-class Queue:
-    """Tasks of a pool, in an order that respects their needs.
-
-    ready  by key, those that have all they need and are not finished
+    card   the accelerator that it sees; empty: all there are
+    begun  when it began its task; None while it starts
     """
 
-    def __init__(self, waiting: Sequence[Task], attempt: Attempt, ledger: Ledger) -> None:
-        self.attempt = attempt
-        self.ledger = ledger
-        self.tasks = {task.key: task for task in waiting}
-        self.ready: dict[str, Task] = {}
-        self.order = graphlib.TopologicalSorter({task.key: self.tasks.keys() & task.needs for task in waiting})
-        self.order.prepare()
+    process: BaseProcess
+    pipe: Connection
+    card: str
+    ready: bool = False
+    task: Task | None = None
+    begun: float | None = None
 
-    def advance(self) -> list[Task]:
-        """Tasks that have become ready since the last call. Those that need a failed one are closed."""
-        fresh = []
-        while keys := self.order.get_ready():
-            for key in keys:
-                self.ready[key] = self.tasks[key]
-                reason = self.ledger.blocked(self.tasks[key])
-                if reason:
-                    self.close(self.tasks[key], reason)
-                else:
-                    fresh.append(self.tasks[key])
-        return fresh
-
-    def close(self, task: Task, reason: str) -> None:
-        del self.ready[task.key]
-        self.ledger.close(task, reason)
-        self.order.done(task.key)
-
-
-def run_all(waiting: Sequence[Task], attempt: Attempt, ledger: Ledger, workers: int) -> None:
-    """Hand tasks to processes as soon as what they need is there.
-
-    Where a process dies, the pool does not say which task it had. So all that it may have had are tried apart.
-    """
-    queue = Queue(waiting, attempt, ledger)
-    queue.advance()
-    while queue.ready:
-        lost = _until_broken(queue, workers)
-        if lost:
-            require_start()
-        suspects = lost[: 2 * workers + 1]  # as many as a pool takes at once
-        for start in range(0, len(suspects), workers):
-            _apart(suspects[start : start + workers], queue)
-        queue.advance()
-
-
-def _until_broken(queue: Queue, workers: int) -> list[Task]:
-    """Run all to the end, or until a process dies: then those not finished, in the order in which they were taken."""
-    running: dict[futures.Future[str], Task] = {}
-    fresh = list(queue.ready.values())
-    with processes(workers) as pool:
+    def give(self, task: Task) -> None:
+        self.task = task
+        self.begun = time.monotonic() if self.ready else None
         try:
-            while queue.ready:
-                for task in fresh:
-                    running[pool.submit(queue.attempt, task)] = task
-                queue.ledger.doing(itertools.islice(running.values(), workers))
-                for task, reason in _next_done(running):
-                    queue.close(task, reason)
-                fresh = queue.advance()
-        except BrokenProcessPool:
-            return list(running.values())
-    return []
+            self.pipe.send(task)
+        except (BrokenPipeError, ConnectionResetError):
+            return  # it died while it had nothing to do; `wait` finds out
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.join()
+        self.pipe.close()
 
 
-def _next_done(running: dict[futures.Future[str], Task]) -> Iterator[tuple[Task, str]]:
-    """Each task that is over by now, of at least one, and why it failed; they run no more."""
-    done, _ = futures.wait(running, return_when=futures.FIRST_COMPLETED)
-    for future in done:
-        reason = future.result()
-        yield running.pop(future), reason
+@dataclass
+class Processes:
+    """A pool of so many processes. Those that die or take more than `timeout` seconds for a task are replaced."""
 
+    attempt: Attempt
+    count: int
+    timeout: float | None = None
+    workers: list[Worker] = field(default_factory=list)
+    stillborn: int = 0
 
-def _apart(tasks: Sequence[Task], queue: Queue) -> None:
-    """Try tasks at once, each in a process that has no other, so that it is known which one ends it."""
-    with ExitStack() as stack:
-        running = {}
-        for task in tasks:
-            if queue.ledger.finished(task):  # it was finished when the process of another died
-                queue.close(task, "")
-            else:
-                running[task.key] = stack.enter_context(processes(1)).submit(queue.attempt, task)
-        for key, future in running.items():
-            task = queue.ready[key]
-            queue.close(task, _reason(task, future, queue.attempt))
+    def __enter__(self) -> Self:
+        for number in range(self.count):
+            self.workers.append(_started(self.attempt, _card(number)))
+        return self
 
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        """Where an error or a signal ends the work they are ended at once: they may be busy for hours."""
+        if error is None:
+            for worker in self.workers:
+                worker.pipe.close()
+            until = time.monotonic() + PATIENCE
+            for worker in self.workers:
+                worker.process.join(max(0.0, until - time.monotonic()))
+        for worker in self.workers:
+            worker.process.kill()
+        for worker in self.workers:
+            worker.kill()
 
-def _reason(task: Task, future: futures.Future[str], attempt: Attempt) -> str:
-    """Why a task failed that runs by itself. Whether it was the one that ended a process before is not known."""
-    try:
-        return future.result()
-    except BrokenProcessPool:
-        return _last_try(task, attempt)
+    def room(self) -> int:
+        return sum(worker.task is None for worker in self.workers)
 
+    def submit(self, task: Task) -> None:
+        idle = [worker for worker in self.workers if worker.task is None]
+        if task.accelerator:
+            idle.sort(key=lambda worker: self._load(worker.card))
+        idle[0].give(task)
 
-def _last_try(task: Task, attempt: Attempt) -> str:
-    with processes(1) as pool:
+    def _load(self, card: str) -> int:
+        """How many tasks an accelerator has now."""
+        return sum(w.card == card and w.task is not None and w.task.accelerator for w in self.workers)
+
+    def wait(self) -> Sequence[Trial]:
+        """Trials that ended. Idle processes are watched as well, so that a dead one is given nothing."""
+        heard = wait([worker.pipe for worker in self.workers], self._patience())
+        trials = []
+        for worker in list(self.workers):
+            if worker.pipe in heard:
+                trials += self._heard(worker)
+            elif self._is_late(worker):
+                trials += self._replaced(worker, "late", f"took more than {self.timeout:g} s")
+        return trials
+
+    def _patience(self) -> float | None:
+        """Seconds until a task may be late."""
+        if self.timeout is None:
+            return None
+        begun = [worker.begun for worker in self.workers if worker.begun is not None]
+        return max(0.0, min(begun, default=time.monotonic()) + self.timeout - time.monotonic())
+
+    def _is_late(self, worker: Worker) -> bool:
+        if self.timeout is None or worker.begun is None:
+            return False
+        return time.monotonic() - worker.begun >= self.timeout
+
+    def _heard(self, worker: Worker) -> list[Trial]:
         try:
-            return pool.submit(attempt, task).result()
-        except BrokenProcessPool:
-            return f"{task.name}: its process died twice: it ran out of memory, or the code of the task ended it"
+            message = worker.pipe.recv()
+        except (EOFError, OSError):
+            self._count_stillborn(worker)
+            return self._replaced(worker, "died", "its process died: it ran out of memory, or its code ended it")
+        if message == READY:
+            worker.ready = True
+            self.stillborn = 0
+            worker.begun = time.monotonic() if worker.task else None
+            return []
+        return [self._ended(worker, message)]
 
+    def _ended(self, worker: Worker, trial: Trial) -> Trial:
+        task = worker.task
+        worker.task = None
+        worker.begun = None
+        if task is None or trial.key:
+            return trial
+        return replace(trial, key=task.key, reason=f"{task.name}: {trial.reason}")
 
-@contextmanager
-def processes(count: int) -> Iterator[futures.ProcessPoolExecutor]:
-    """A pool, which is ended at once where an error or a signal ends the work inside."""
-    context = multiprocessing.get_context("spawn")  # fork does not go with torch's threads
-    before = os.environ.get(SAFE_PATH)
-    os.environ[SAFE_PATH] = "1"  # a file `socket.py` of the user's would break a process before it begins
-    pool = futures.ProcessPoolExecutor(count, mp_context=context, initializer=_begin, initargs=(before,))
-    try:
-        yield pool
-    except BaseException:
-        for process in list(pool._processes.values()):  # they may be busy for hours; what is finished is stored
-            process.kill()
-        raise
-    finally:
-        pool.shutdown(cancel_futures=True)
-        _set_safe_path(before)
+    def _replaced(self, worker: Worker, fault: Any, words: str) -> list[Trial]:
+        """Another process in the place of one that is dead or hangs; what became of its task."""
+        worker.kill()
+        self.workers[self.workers.index(worker)] = _started(self.attempt, worker.card)
+        if worker.task is None:
+            return []
+        if not worker.ready:
+            fault = "lost"  # it had not begun
+        return [Trial(worker.task.key, fault, f"{worker.task.name}: {words}")]
 
-
-def require_start() -> None:
-    """UsageError where processes die as they begin, whatever they are given to do."""
-    with processes(1) as pool:
-        try:
-            pool.submit(os.getpid).result()
-        except BrokenProcessPool as error:
+    def _count_stillborn(self, worker: Worker) -> None:
+        """UsageError where processes die as they begin, whatever they are given to do."""
+        worker.process.join()
+        if worker.ready or (worker.process.exitcode or 0) < 0:  # a signal ended it, so somebody killed it
+            return
+        self.stillborn += 1
+        if self.stillborn >= STILLBORN:
             raise UsageError(
                 "`workers` must be 1 here, since processes cannot be started: what a script does must stand below "
                 '`if __name__ == "__main__":`'
-            ) from error
+            )
+
+
+def _card(number: int) -> str:
+    """The accelerator of a process: they are dealt out in turn; empty where there are fewer than two."""
+    count = torch.cuda.device_count()
+    if count < 2:
+        return ""
+    visible = os.environ.get(CARDS) or ",".join(map(str, range(count)))
+    return visible.split(",")[number % count]
+
+
+def _started(attempt: Attempt, card: str) -> Worker:
+    context = multiprocessing.get_context("spawn")  # fork does not go with torch's threads
+    here, there = context.Pipe()
+    with _safe_path() as before:
+        process = context.Process(target=_work, args=(there, attempt, before, card))
+        process.start()
+    there.close()
+    return Worker(process, here, card)
+
+
+@contextmanager
+def _safe_path() -> Iterator[str | None]:
+    """A file `socket.py` of the user's would break a process before it begins. What was set before comes along."""
+    before = os.environ.get(SAFE_PATH)
+    os.environ[SAFE_PATH] = "1"
+    try:
+        yield before
+    finally:
+        _set_safe_path(before)
 
 
 def _set_safe_path(value: str | None) -> None:
@@ -171,10 +200,28 @@ def _set_safe_path(value: str | None) -> None:
         os.environ[SAFE_PATH] = value
 
 
-def _begin(safe_path: str | None) -> None:
-    """One thread, no tracebacks at Ctrl-C, and an end with the parent: a killed one would leave its workers waiting."""
+def _work(pipe: Connection, attempt: Attempt, safe_path: str | None, card: str) -> None:
+    """The life of a process: tasks come and trials go until the pipe is closed."""
+    _begin(safe_path, card)
+    pipe.send(READY)
+    while True:
+        try:
+            task = pipe.recv()
+        except (EOFError, OSError):
+            return
+        except Exception as error:  # its function is in a module that cannot be imported here
+            pipe.send(Trial("", "raised", f"no process can read the task: {type(error).__name__}: {error}"))
+        else:
+            pipe.send(attempt(task))
+
+
+def _begin(safe_path: str | None, card: str) -> None:
+    """One thread, one accelerator, no tracebacks at Ctrl-C, and an end with the parent, also where that is killed."""
     _set_safe_path(safe_path)
+    if card:
+        os.environ[CARDS] = card  # torch looks when it is first asked for an accelerator
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     torch.set_num_threads(1)
     parent = multiprocessing.parent_process()
     if parent is not None:

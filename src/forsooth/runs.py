@@ -21,21 +21,25 @@ import torch
 from torch import Tensor
 
 from forsooth import names, plugins, report, store
+from forsooth.analysis.select import Only, narrowed
 from forsooth.attributions import METHODS
 from forsooth.engine import Progress, execute
 from forsooth.records import (
     Choice,
     FailedTasks,
     Judgement,
+    Method,
     Metric,
     Outcome,
     Plan,
     Reproduction,
+    Row,
     Suite,
     UsageError,
 )
-from forsooth.report import aggregate
+from forsooth.report import aggregate, tables
 from forsooth.suites import SUITES
+from forsooth.wording import html_piece
 
 COLUMNS = (
     ("suite", pa.string()),
@@ -51,6 +55,7 @@ COLUMNS = (
     ("message", pa.string()),
     ("cell", pa.string()),
 )
+FAILED = "failed task"  # the part of a row that stands for a task
 PACKAGES = ("forsooth", "torch", "captum", "POT", "numpy", "scipy", "scikit-learn", "pandas", "pyarrow")
 
 
@@ -77,30 +82,72 @@ class Run:
         rows = aggregate.read_table(self.folder / "scores.parquet", columns=("cell",))
         return rows.merge(aggregate.read_timings(self.folder), on="cell", how="left")
 
-    def leaderboard(self, metric: str | None = None, *, by: str | None = None) -> pd.DataFrame:
-        """Methods by score with intervals, ranks and tie groups; `by` one factor gives a board for each value."""
-        results = report.read(self.folder)
-        name = metric or next(iter(results.run["metrics"]), "")
+    def part(self, only: Only) -> pd.DataFrame:
+        """The `rows` of these levels alone, with those of the nulls, which know no model."""
+        rows = self.rows
+        return rows.loc[narrowed(report.read(self.folder), only).rows.index]
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """Names of the scores that have a leaderboard."""
+        return tuple(report.read(self.folder).run["metrics"])
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What was set: name -> value."""
+        return dict(report.read(self.folder).run["settings"])
+
+    def scores(self, metric: str | None = None, *, only: Only | None = None) -> pd.DataFrame:
+        """The rows behind a leaderboard, one per panel, method, training and sample.
+
+        Nulls, which know no model, stand in every panel; a map that says nothing has the worst value and is `failed`.
+        """
+        results = narrowed(report.read(self.folder), only or {})
+        return aggregate.took_part(results, metric or _first_metric(results))
+
+    def leaderboard(
+        self, metric: str | None = None, *, by: str | None = None, only: Only | None = None
+    ) -> pd.DataFrame:
+        """Methods by score with intervals, ranks and tie groups; `by` one factor gives a board for each value.
+
+        metric  one of `metrics`; None: the first
+        only    factor -> value or values to keep, e.g. {"model": "mlp"}; nulls stay
+        """
+        results = narrowed(report.read(self.folder), only or {})
+        name = metric or _first_metric(results)
         if name not in results.run["metrics"]:
             raise names.unknown(name, results.run["metrics"], argument="metric")
         return report.leaderboard(results, name, by=by)
+
+    def _repr_html_(self) -> str:
+        words = f"Open the page: {self.folder / 'report.html'}\n\nMetrics: {', '.join(self.metrics)}\n\n{self.failed}"
+        board = tables.display(self.leaderboard())
+        return html_piece(f"{self.folder.name}: {next(iter(self.metrics), 'no metric')}", board, words)
 
     def report(self) -> Path:
         """Write the page again and return its path."""
         return write_page([self.folder])
 
 
+def _first_metric(results: report.Results) -> str:
+    return next(iter(results.run["metrics"]), "")
+
+
 @dataclasses.dataclass(frozen=True)
 class Work:
-    """Where a plan is carried out, and by how many processes.
+    """Where a plan is carried out, and by whom.
 
-    cells  the store, which several runs may share
+    cells    the store, which several runs may share
+    on       a Dask cluster in the place of processes
+    timeout  seconds that a task may take
     """
 
     folder: Path
     cells: store.Store
     workers: int
     progress: Progress
+    on: str | None = None
+    timeout: float | None = None
 
 
 def perform(work: Work, plan: Plan, about: Mapping[str, Any]) -> None:
@@ -110,7 +157,14 @@ def perform(work: Work, plan: Plan, about: Mapping[str, Any]) -> None:
     facts = list(plan.facts)
     failed = {}
     try:
-        execute(plan.tasks, work.cells, workers=work.workers, progress=work.progress)
+        execute(
+            plan.tasks,
+            work.cells,
+            workers=work.workers,
+            progress=work.progress,
+            on=work.on,
+            timeout=work.timeout,
+        )
     except FailedTasks as error:
         if not any(work.cells.rows(task.key) for task in plan.tasks):
             raise  # nothing to put together
@@ -140,7 +194,7 @@ def suite_facts(suite: Suite, settings: Any) -> dict[str, Any]:
         "factors": list(factors),
         "levels": {factor: list(getattr(settings, f"{factor}s")) for factor in factors},
         "exhibits": list(exhibits),
-        "metrics": {metric.name: _described(metric) for metric in metrics},
+        "metrics": {metric.name: described_metric(metric) for metric in metrics},
     }
 
 
@@ -178,7 +232,7 @@ def write_page(folders: str | Path | Sequence[str | Path], out: str | Path | Non
     return report.write_page(folders, out, figures=figures)
 
 
-def _described(metric: Metric) -> dict[str, Any]:
+def described_metric(metric: Metric) -> dict[str, Any]:
     bounds = [bound if math.isfinite(bound) else None for bound in metric.bounds]  # JSON has no infinity
     return {"better": metric.better, "bounds": bounds, "cite": metric.cite, "version": metric.version}
 
@@ -186,34 +240,51 @@ def _described(metric: Metric) -> dict[str, Any]:
 def assemble(folder: Path, plan: Plan, cells: store.Store, about: dict[str, Any]) -> None:
     """Join the cells into the files of the run. Nothing here depends on when or where a cell was made."""
     metas = {task.key: cells.meta(task.key) for task in plan.tasks}
-    rows = _all_rows(plan, cells)
+    rows = _all_rows(plan, cells, _failures(plan, metas, about["suite"]))
     index, pictures = _pictures(plan, cells, metas)
     timings = [{"cell": task.key, "task": task.name, "seconds": metas[task.key]["seconds"]} for task in plan.tasks]
-    store.write_atomically(folder / "scores.parquet", _parquet(rows))
-    store.write_atomically(folder / "timings.parquet", _parquet(pa.Table.from_pylist(timings)))
-    store.write_atomically(folder / "pictures.safetensors", safetensors.torch.save(pictures))
+    files = {
+        "scores.parquet": _parquet(rows),
+        "timings.parquet": _parquet(pa.Table.from_pylist(timings)),
+        "pictures.safetensors": safetensors.torch.save(pictures),
+    }
     noted = [meta["facts"] for meta in metas.values()]
     about = {
         **about,
         "facts": _distinct([*about["facts"], *(line for facts in noted for line in facts.get("said", ()))]),
         "classes": _distinct(line for facts in noted for line in facts.get("drawn", ())),
-        "methods": _methods(set(rows.column("method").to_pylist()) - {"", None}),
+        "methods": about.get("methods") or _methods(set(rows.column("method").to_pylist()) - {"", None}),
         "versions": {name: _version(name) for name in PACKAGES},
         "hardware": _hardware(),
         "pictures": index,
         "cells": list(metas),
+        "sums": {name: store.file_sum(content) for name, content in files.items()},
     }
-    store.write_atomically(folder / "run.json", json.dumps(about, indent=1).encode())
+    files["run.json"] = json.dumps(about, indent=1).encode()
+    with store.locked(folder):
+        for name, content in files.items():
+            store.write_atomically(folder / name, content)
 
 
-def _all_rows(plan: Plan, cells: store.Store) -> pa.Table:
-    """The rows of all cells and of those who could not meet, one below the other."""
+def _failures(plan: Plan, metas: Mapping[str, Mapping[str, Any]], suite: str) -> list[Row]:
+    """A row for every task that failed: nothing is dropped in silence."""
+    rows = []
+    for task in plan.tasks:
+        facts = metas[task.key]["facts"]
+        if facts.get("failed") is True and facts.get("unfinished") is True:
+            message = str(facts.get("message", ""))
+            rows.append(Row(suite, FAILED, status="error", message=message, columns={}))
+    return rows
+
+
+def _all_rows(plan: Plan, cells: store.Store, failures: Sequence[Row]) -> pa.Table:
+    """The rows of all cells, of those who could not meet and of tasks that failed, one below the other."""
     tables = []
     for task in plan.tasks:
         rows = cells.rows(task.key)
         if rows is not None:
             tables.append(_table(rows.to_pylist(), task.key))
-    tables.append(_table([row.flat() for row in plan.skips], ""))
+    tables.append(_table([row.flat() for row in [*plan.skips, *failures]], ""))
     return pa.concat_tables([table for table in tables if table.num_rows], promote_options="permissive")
 
 
@@ -267,14 +338,12 @@ def _methods(names: set[str]) -> dict[str, dict[str, Any]]:
     """What `run.json` says of the methods: those of the catalogue in its order, then the user's."""
     kept = [method for method in METHODS if method.name in names]
     kept += [plugins.method(name, METHODS) for name in sorted(names) if ":" in name]
+    return {method.name: described_method(method) for method in kept}
+
+
+def described_method(method: Method) -> dict[str, Any]:
     fields = ("null", "cite", "promise", "signed", "random", "version")
-    described = {}
-    for method in kept:
-        described[method.name] = {
-            **{field: getattr(method, field) for field in fields},
-            "settings": dict(method.settings),
-        }
-    return described
+    return {**{field: getattr(method, field) for field in fields}, "settings": dict(method.settings)}
 
 
 def _table(rows: Iterable[Any], key: str) -> pa.Table:

@@ -39,6 +39,30 @@ def in_turns(strata: Tensor, draw: torch.Generator) -> Tensor:
     return order[(turn + within).argsort()]
 
 
+def in_turns_of_two(one: Tensor, two: Tensor, count: int | None, draw: torch.Generator) -> Tensor:
+    """At most `count` rows, in a random order whose beginning is as even over the classes of either label as the whole.
+
+    one, two  (n,) int, the two labels of every row
+    count     None: all of them
+    returns   (k,) int64
+
+    Pairs of classes may be more than rows are wanted; what must be even are the classes. So each row in turn is of the
+    pair whose classes were taken the least so far. Pairs that are not there, or run out, may spoil it.
+    """
+    order = torch.randperm(len(one), generator=draw)
+    labels = [label.cpu()[order].unique(return_inverse=True)[1] for label in (one, two)]
+    taken = [torch.zeros(int(label.max()) + 1 if len(label) else 0) for label in labels]
+    free = torch.zeros(len(order))  # infinite once a row is taken
+    rows = []
+    for _ in range(len(order) if count is None else min(count, len(order))):
+        least = int((taken[0][labels[0]] + taken[1][labels[1]] + free).argmin())
+        free[least] = torch.inf
+        for number, label in zip(taken, labels, strict=True):
+            number[label[least]] += 1
+        rows.append(least)
+    return order[torch.tensor(rows, dtype=torch.int64)]
+
+
 def generators(seed: int, name: str, samples: Iterable[int]) -> list[torch.Generator]:
     """One generator for each sample, by its number: its draws depend neither on its neighbours nor on its place."""
     return [generator(seed, name, int(sample)) for sample in samples]

@@ -9,7 +9,8 @@ import re
 import secrets
 import shutil
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,11 @@ import safetensors.torch
 from safetensors import SafetensorError
 
 from forsooth.records import Cell, Row, UsageError
+
+try:
+    import fcntl
+except ImportError:  # no POSIX
+    fcntl = None  # type: ignore[assignment]
 
 ROWS = "rows.parquet"
 TENSORS = "tensors.safetensors"
@@ -65,6 +71,9 @@ class Store:
     def unfinished(self, key: str) -> Path:
         """Where this process writes a cell; the name says who it is, so that others can tell when it is dead."""
         return self.root / "unfinished" / f"{key}.{secrets.token_hex(4)}.{os.getpid()}@{platform.node()}"
+
+    def discard(self, unfinished: Path) -> None:
+        shutil.rmtree(unfinished, ignore_errors=True)  # it may never have been made
 
     def sweep(self) -> None:
         """Remove what killed processes of this machine left unfinished, and what others did more than a day ago."""
@@ -249,6 +258,29 @@ def write_atomically(path: Path, content: bytes) -> None:
     except OSError as error:
         beside.unlink(missing_ok=True)
         raise unwritable(path.parent, error) from error
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """One process at a time in the folder: the files that one run writes together stay together.
+
+    The lock is on the folder itself, so that nothing is left behind. Where the system or a file system knows no such
+    locks, the sums in run.json still tell files of two runs apart.
+    """
+    if fcntl is None:
+        yield
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        with suppress(OSError):
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
+def file_sum(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
 
 
 def _digest(file: Path) -> str:

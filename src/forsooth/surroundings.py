@@ -11,7 +11,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -73,33 +73,45 @@ def restored() -> Iterator[list[str]]:
 
 
 @contextmanager
-def lent(
-    model: nn.Module, tensors: Mapping[str, Tensor], left: list[str]
-) -> Iterator[tuple[nn.Module, dict[str, Any]]]:
-    """Copies of a model and of tensors for code that may change them, with all else `restored` behind it.
+def watched(foreign: bool, question: Any, left: list[str]) -> Iterator[Any]:
+    """The question for code that may change what it is handed: copies of all in it, and all else `restored` behind it.
 
-    tensors  by the names of `TENSORS`
-    left     comes to hold names of all that the code inside left changed
+    foreign   no: code of ours, which is asked as it stands
+    question  a record with `model`, `seed`, `game` and the fields of `TENSORS`
+    left      comes to hold names of all that the code inside left changed
     """
-    copied = _copied(model)
-    copies = {name: copy.deepcopy(tensor) for name, tensor in tensors.items()}
-    before = {**_values(copies), **model_state(copied)}
+    if not foreign:
+        yield question
+        return
+    tensors = {name: copy.deepcopy(getattr(question, name)) for name in TENSORS if getattr(question, name) is not None}
+    model = _copied(question.model)
+    before = {**_values(tensors), **model_state(model)}
     changed: list[str] = []
     try:
         with restored() as changed:
-            yield copied, copies
+            seed_others(torch.initial_seed())
+            yield replace(question, model=model, game=copy.deepcopy(question.game), **tensors)
     finally:
-        left += [*changed, *differences(before, {**_values(copies), **model_state(copied)})]
-        if copied is model:
+        left += [*changed, *differences(before, {**_values(tensors), **model_state(model)})]
+        if model is question.model:
             restore_model(model, before)
 
 
-def _copied(model: nn.Module) -> nn.Module:
+def _copied(model: Any) -> Any:
     """A copy of the model; itself where that cannot be, and then its values are put back."""
     try:
         return copy.deepcopy(model)
     except Exception:  # a lock, an open file, a tensor amid a graph: whatever a model of the user's holds
         return model
+
+
+@contextmanager
+def lent_randomness(seed: int) -> Iterator[None]:
+    """A seeded global generator for code that draws from it (dropout, users' methods), and the old one back after."""
+    devices = [torch.cuda.current_device()] if torch.cuda.is_available() else []
+    with torch.random.fork_rng(devices=devices):
+        torch.manual_seed(seed)
+        yield
 
 
 def _values(tensors: Mapping[str, Tensor]) -> dict[str, Any]:
@@ -119,8 +131,10 @@ def seed_others(seed: int) -> None:
     random.seed(seed)
 
 
-def model_state(model: nn.Module) -> dict[str, Any]:
-    """All that a method must leave as it is in a model, by what it is called."""
+def model_state(model: Any) -> dict[str, Any]:
+    """All that a method must leave as it is in a model, by what it is called; nothing of what is no module."""
+    if not isinstance(model, nn.Module):
+        return {}
     modules = list(model.named_modules())
     weights = [*model.named_parameters(), *model.named_buffers()]
     return {
@@ -132,8 +146,10 @@ def model_state(model: nn.Module) -> dict[str, Any]:
     }
 
 
-def restore_model(model: nn.Module, state: dict[str, Any]) -> None:
+def restore_model(model: Any, state: dict[str, Any]) -> None:
     """Values, requires_grad and modes of a model as `model_state` had them."""
+    if not isinstance(model, nn.Module):
+        return
     modes = state["the model's mode"]
     for name, module in model.named_modules():
         module.training = modes.get(name, module.training)

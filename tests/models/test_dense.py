@@ -5,7 +5,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from forsooth.models.dense import as_matrices
+from forsooth.dense import as_matrices
 from forsooth.models.resnet import small_resnet
 from forsooth.models.small import cnn, mlp
 

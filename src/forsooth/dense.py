@@ -7,7 +7,7 @@ one 2.5 and 4.4), see `benchmarks/training.py`.
 
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import NamedTuple, TypeVar
 
@@ -27,6 +27,7 @@ class Stage:
     which   (m,) the weight that each of them holds, in the flat weight
     window  numbers under one max-pool, 1 without a pool; the rows are ordered by place in the window
     after   shape (channels, h, w) of what the stage gives
+    ready   the matrix, made once where the weights stay as they are; None: made in every forward, with a gradient
     """
 
     conv: nn.Conv2d
@@ -35,9 +36,13 @@ class Stage:
     which: Tensor
     window: int
     after: tuple[int, ...]
+    ready: Tensor | None = None
 
     def __call__(self, x: Tensor) -> Tensor:  # (n, inputs) -> (n, outputs)
-        z = x @ self.matrix().T
+        matrix = self.ready
+        if matrix is None:
+            matrix = self.matrix()
+        z = x @ matrix.T
         if self.window > 1:
             z = z.view(len(z), self.window, -1).max(1).values
         if self.conv.bias is not None:
@@ -60,8 +65,12 @@ class Block(NamedTuple):
     pool: nn.MaxPool2d | None
 
 
-def as_matrices(module: nn.Module, shape: tuple[int, ...]) -> Callable[[Tensor], Tensor] | None:
+def as_matrices(
+    module: nn.Module, shape: tuple[int, ...], *, frozen: bool = False
+) -> Callable[[Tensor], Tensor] | None:
     """A function of x (n, *shape) that gives what `module` gives, with the module's own parameters.
+
+    frozen  the convolutions are read once, and are not to change
 
     None where the module is not a chain of blocks [ZeroPad2d,] Conv2d, ReLU[, MaxPool2d] followed by Flatten and
     anything else, or where a matrix would be too large to pay.
@@ -78,6 +87,8 @@ def as_matrices(module: nn.Module, shape: tuple[int, ...]) -> Callable[[Tensor],
         shape = stages[-1].after
     if not stages or not layers:
         return None
+    if frozen:
+        stages = [replace(stage, ready=stage.matrix().detach()) for stage in stages]
     return _chain(stages, nn.Sequential(*layers))
 
 

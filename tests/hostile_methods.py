@@ -1,0 +1,48 @@
+"""A user's methods that do harm."""
+
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+import torch
+
+
+def exits(model, x, target):
+    sys.exit(3)
+
+
+def leaves_at_once(model, x, target):
+    os._exit(0)
+
+
+def hangs(model, x, target):
+    time.sleep(1000)
+
+
+def kills_itself(model, x, target):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def eats_memory(model, x, target):
+    kept = [torch.ones(2**26) for _ in range(64)]
+    return x + kept[0][0]
+
+
+def patches_torch(model, x, target):
+    torch.autograd.grad = lambda *args, **keywords: None
+    torch.Tensor.sum = lambda *args, **keywords: None
+    return x * 2
+
+
+def prints(model, x, target):
+    for _ in range(100):
+        print("x" * 10**6)  # noqa: T201
+    return x * 2
+
+
+def deletes_files(model, x, target):
+    for path in Path().iterdir():
+        path.unlink()
+    return x * 2
