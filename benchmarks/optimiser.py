@@ -14,9 +14,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from forsooth.dense import as_matrices
 from forsooth.models import build
 from forsooth.models.adam import Adam, flatten
-from forsooth.models.dense import as_matrices
 
 RATE = 1e-3
 BATCH = 512

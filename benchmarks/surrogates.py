@@ -19,9 +19,11 @@ from torch import Tensor
 from forsooth.attributions.shapley import kernel_shap, kernel_shap_unconstrained
 from forsooth.attributions.surrogates import lime, lime_lasso
 from forsooth.games import coalition_values
+from forsooth.models.small import cnn
 from forsooth.seeds import generator
 
 MODEL = perceptron((64, 32, 16, 8, 2))
+CNN = cnn(size=8, variant="released").eval().requires_grad_(False)
 SAMPLES = 100
 Explain = Callable[[Tensor, Tensor], Tensor]
 

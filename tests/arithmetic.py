@@ -1,10 +1,14 @@
 """Tiny tasks for the engine's tests; they must be importable by worker processes."""
 
+import contextlib
 import os
+import time
+from dataclasses import asdict
 from pathlib import Path
 
 import torch
 
+from forsooth import isolation
 from forsooth.records import Cell, Row, UsageError
 
 
@@ -31,6 +35,10 @@ def flaky(*, marker: str) -> Cell:
 
 def threads() -> Cell:
     return Cell(facts={"threads": torch.get_num_threads()})
+
+
+def limits() -> Cell:
+    return Cell(facts=asdict(isolation.limits()))
 
 
 def worker() -> Cell:
@@ -67,3 +75,45 @@ def leaves() -> Cell:
 
 def impossible() -> Cell:
     raise UsageError("`this` cannot be")
+
+
+def hangs_once(*, marker: str) -> Cell:
+    """Does not come back the first time, and does not care for interrupts."""
+    if not Path(marker).exists():
+        Path(marker).touch()
+        until = time.monotonic() + 600
+        while time.monotonic() < until:
+            with contextlib.suppress(KeyboardInterrupt):
+                time.sleep(0.1)
+    return number(value=1.0)
+
+
+def on_a_card(*, value: float, holds: int, folder: str, device: str) -> Cell:
+    """Wants a share of a card that has `holds` of them: a file in the folder for each that is taken."""
+    if device == "cpu":
+        return number(value=-value)
+    mine = Path(folder) / f"{value}.{os.getpid()}"
+    mine.touch()
+    try:
+        time.sleep(0.05)
+        if len(list(Path(folder).iterdir())) > holds:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        time.sleep(0.1)
+        return number(value=value)
+    finally:
+        mine.unlink()
+
+
+def hangs(*, marker: str = "", value: float = 0.0) -> Cell:
+    if marker:
+        Path(marker).touch()
+    until = time.monotonic() + 600
+    while time.monotonic() < until:
+        with contextlib.suppress(KeyboardInterrupt):
+            time.sleep(0.1)
+    return number(value=value)
+
+
+def slow(*, value: float) -> Cell:
+    time.sleep(0.1)
+    return number(value=value)

@@ -17,6 +17,7 @@ from forsooth.attributions.gradients import (
     gradient_x_input,
     saliency,
     smooth_grad,
+    var_grad,
 )
 from forsooth.attributions.propagation import LRP
 from forsooth.records import UsageError
@@ -135,3 +136,15 @@ def test_lrp_epsilon_1_equals_captum_and_promises_nothing() -> None:
     # without biases `lrp` conserves; a stabiliser of 1 absorbs, so the record may not promise it
     assert nets.gap(LRP(model, X, TARGET), output) < 1e-6 < 0.1 < nets.gap(ours, output)
     assert LRP_EPSILON_1.promise is None
+
+
+def test_var_grad_is_the_variance_of_the_noisy_gradients() -> None:
+    model, x, target = nets.drawn(nets.mlp()), nets.inputs(3, 5), torch.tensor([0, 1, 2])
+    ours = var_grad(model, x, target, generators=nets.own(0, 3), samples=10, noise=0.3)
+    for row, own in enumerate(nets.own(0, 3)):
+        width = 0.3 * (x[row].max() - x[row].min())
+        points = x[row] + torch.randn(10, 5, generator=own).double() * width
+        maps = torch.stack([gradient(model, point[None], target[row : row + 1])[0] for point in points])
+        torch.testing.assert_close(ours[row], maps.var(dim=0))
+    with raises(UsageError, match="`samples` must be at least 1"):
+        var_grad(model, x, target, generators=nets.own(0, 3), samples=1)

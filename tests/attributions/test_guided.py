@@ -43,9 +43,9 @@ def test_residual_networks_and_linear_ones_run(method: object) -> None:
     assert torch.equal(method(linear, x, TARGET), weight)
 
 
-@mark.parametrize("other", [nn.GELU(), nn.LeakyReLU(0.1), nn.ELU(inplace=True), nn.ReLU6()])
+@mark.parametrize("other", [nn.CELU(), nn.LeakyReLU(0.1), nn.ELU(inplace=True), nn.ReLU6()])
 def test_relatives_of_relu_are_refused_by_name(other: nn.Module) -> None:
     model = nets.drawn(nn.Sequential(nn.Linear(5, 4), other, nn.Linear(4, 2)))
-    name = {"GELU": "gelu", "LeakyReLU": "leaky_relu", "ELU": "elu", "ReLU6": "(relu6|hardtanh)"}[type(other).__name__]
+    name = {"CELU": "celu", "LeakyReLU": "leaky_relu", "ELU": "elu", "ReLU6": "(relu6|hardtanh)"}[type(other).__name__]
     with raises(UsageError, match=f"`guided_backprop` has no rule for the operation `torch.*{name}`"):
         guided_backprop(model, nets.inputs(4, 5), TARGET)

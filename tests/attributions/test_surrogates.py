@@ -9,6 +9,7 @@ from pytest import mark, raises
 from sklearn.linear_model import Lasso, Ridge
 from torch import Tensor
 
+from forsooth.attributions.lasso import by_active_set, mended
 from forsooth.attributions.surrogates import bernoulli_masks, cosines, lasso, lime, lime_lasso, ridge
 from forsooth.games.players import patches
 from forsooth.games.values import game
@@ -162,3 +163,32 @@ def test_the_lasso_path_ends_at_the_optimum_where_columns_nearly_depend_on_each_
     astray = slice(30, 31) if seed == 0 else slice(75, 76)
     found = lasso(masks, weights[astray], values[astray], penalty=0.01)
     assert duality_gap(masks, weights[astray], values[astray], found, penalty=0.01).max() < 1e-8
+
+
+def test_every_lasso_is_proven_by_its_duality_gap():
+    """The gap of each sample, written out in numpy: 4 to 25 masks, far more players, goals of every scale."""
+    drawn = generator(7, "lassos")
+    for masks_count, players in ((4, 50), (12, 300), (25, 1000)):
+        masks = torch.rand(masks_count, players, generator=drawn) < 0.5
+        weights = torch.rand(16, masks_count, generator=drawn).double() + 0.1
+        values = torch.randn(16, masks_count, generator=drawn).double() * torch.logspace(-2, 1, 16).double()[:, None]
+        found = lasso(masks, weights, values, penalty=0.01).numpy()
+        for w, v, b in zip(weights.numpy(), values.numpy(), found, strict=True):
+            share = w / w.sum()
+            z = masks.double().numpy()
+            design = numpy.sqrt(share)[:, None] * (z - share @ z)
+            goal = numpy.sqrt(share) * (v - share @ v)
+            rest = goal - design @ b
+            feasible = rest * min(1, 0.01 / numpy.abs(design.T @ rest).max())
+            primal = rest @ rest / 2 + 0.01 * numpy.abs(b).sum()
+            dual = goal @ goal / 2 - (goal - feasible) @ (goal - feasible) / 2
+            assert primal - dual <= 2e-9 * (goal @ goal) / 2
+
+
+def test_a_lasso_that_went_astray_is_mended():
+    drawn = generator(8, "astray")
+    columns = torch.randn(40, 10, generator=drawn).double()
+    goal = torch.randn(10, generator=drawn).double()
+    wrong = torch.randn(40, generator=drawn).double() * (torch.arange(40) < 6)
+    right = by_active_set(columns, goal, torch.zeros(40, dtype=torch.float64), 0.1)
+    torch.testing.assert_close(mended(columns[None], goal[None], wrong[None], 0.1)[0], right, rtol=1e-7, atol=1e-9)

@@ -29,6 +29,7 @@ SAME = {
     "alexnet": (IMAGES, 2, dict(size=64, classes=2)),
     "vgg16": (IMAGES, 2, dict(size=64, classes=2)),
     "vgg19": (IMAGES, 2, dict(size=64, classes=2)),
+    "vit": ((1, 8, 8), 2, dict(size=8)),
     "efficientnet_lite0": (IMAGES, 2, dict(size=64, classes=2)),
 }
 TEXT = {"attention", "rationale_reinforce", "rationale_relaxed"}

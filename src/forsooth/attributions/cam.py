@@ -18,6 +18,13 @@ Interpolation = Literal["linear", "nearest"]
 
 def activations(model: nn.Module, x: Tensor, target: Tensor, layer: str) -> tuple[Tensor, Tensor]:
     """Output of `layer` (n, channels, *space), and the gradient by it of the targets' outputs."""
+    output, gradient = activations_of(model, x, target, layer)
+    check_places(output, x, layer)
+    return output, gradient
+
+
+def activations_of(model: nn.Module, x: Tensor, target: Tensor, layer: str) -> tuple[Tensor, Tensor]:
+    """Output of `layer` (n, …), whatever its axes are, and the gradient by it of the targets' outputs."""
     kept: list[Tensor] = []
 
     def keep(module: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> Tensor:
@@ -47,15 +54,23 @@ def module_named(model: nn.Module, layer: str) -> nn.Module:
 
 
 def only(outputs: list[Tensor], x: Tensor, layer: str) -> Tensor:
-    """The one output of a layer; an error unless it ran once and gave (n, channels, *space) for x (n, *shape)."""
-    wanted = f"one tensor (n, channels, *space) with {x.ndim - 2} axes of space"
+    """The one output of a layer for x (n, *shape); an error unless it ran once."""
     if len(outputs) != 1:
-        raise UsageError(f"`layer` must be a module that gives {wanted}, but {layer!r} ran {len(outputs)} times")
-    (output,) = outputs
+        ran = f"{layer!r} ran {len(outputs)} times"
+        raise UsageError(f"`layer` must be a module that gives {wanted_of(x)}, but {ran}")
+    return outputs[0]
+
+
+def wanted_of(x: Tensor) -> str:
+    """What a layer must give for x (n, channels, *space), in words."""
+    return f"one tensor (n, channels, *space) with {x.ndim - 2} axes of space"
+
+
+def check_places(output: Tensor, x: Tensor, layer: str) -> None:
+    """UsageError unless the output of a layer is (n, channels, *space) for x (n, *shape)."""
     if output.ndim != x.ndim or len(output) != len(x):
         came = f"gave the shape {tuple(output.shape)}"
-        raise UsageError(f"`layer` must be a module that gives {wanted}, but {layer!r} {came}")
-    return output
+        raise UsageError(f"`layer` must be a module that gives {wanted_of(x)}, but {layer!r} {came}")
 
 
 def grad_cam_units(model: nn.Module, x: Tensor, target: Tensor, *, layer: str) -> Tensor:
@@ -73,10 +88,15 @@ def grad_cam_units(model: nn.Module, x: Tensor, target: Tensor, *, layer: str) -
 
     def part(x: Tensor, target: Tensor) -> Tensor:
         output, gradient = activations(model, x, target, layer)
-        weight = gradient.flatten(2).mean(2).reshape(*gradient.shape[:2], *(1,) * (x.ndim - 2))
-        return (weight * output).sum(1).relu()
+        return grad_cam_of(output, gradient)
 
     return over(part, x, target, size=rows_at_once(x))
+
+
+def grad_cam_of(output: Tensor, gradient: Tensor) -> Tensor:
+    """The map (n, *space) of activations (n, channels, *space) and the gradients by them."""
+    weight = gradient.flatten(2).mean(2).reshape(*gradient.shape[:2], *(1,) * (gradient.ndim - 2))
+    return (weight * output).sum(1).relu()
 
 
 def grad_cam(

@@ -4,7 +4,9 @@ The baseline runs first and leaves its pre-activations behind; then the input ru
 into multipliers against one baseline. Affine operations keep their gradient. An activation f takes the slope
 (f(x) - f(x')) / (x - x'). Max-pooling is a tournament of max(a, b) = b + relu(a - b), whose relu takes that slope too:
 so the map is complete also for overlapping windows and for any baseline. A softmax is exp(z - log Σ exp z), whose
-exponentials and logarithm take that slope (see the module `softmax`).
+exponentials and logarithm take that slope (see the module `softmax`). A product a b of two values that both depend on
+the input has Δ(ab) = Δa (b + b') / 2 + Δb (a + a') / 2, so that each has the mean of the other as its multiplier. With
+that attention and layer normalisation, written out in their parts, are complete as well.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,11 +19,13 @@ from torch import Tensor, nn
 
 from forsooth.attributions.affine import AFFINE, SUMS, as_affine
 from forsooth.attributions.calls import Call, names, tensors
+from forsooth.attributions.composed import COMPOSED
 from forsooth.attributions.intercept import (
     MAX_POOLS,
     SOFTMAX,
     STRUCTURAL,
     Backward,
+    BackwardOfTwo,
     Intercept,
     Rule,
     forward,
@@ -43,14 +47,21 @@ ELEMENTWISE = names(
 Multiply = Callable[[Tensor, Tensor, Tensor], Tensor]  # x, its reference, multipliers of the outputs -> those of x
 Softmax = Literal["rescale", "gradient"]
 Activate = Callable[[Function, Multiply, Tensor], Tensor]  # runs f on x, with a rule for the way back
+Product = Callable[[Tensor, Tensor], Tensor]
+Join = Callable[[Product, Tensor, Tensor], Tensor]  # runs a product of two values, with a rule for the way back
+PRODUCTS: dict[str, Product] = {"mul": torch.mul, "matmul": torch.matmul, "bmm": torch.bmm}
 
 
 class DifferenceRules:
-    """Rules under which `activate(f, multiply, x)` runs all that is not affine, inside max-pooling as well."""
+    """Rules under which `activate(f, multiply, x)` runs all that is not affine, inside max-pooling as well.
 
-    def __init__(self, method: str, activate: Activate, through_softmax: Softmax) -> None:
+    join  runs products of two values that both depend on the input
+    """
+
+    def __init__(self, method: str, activate: Activate, join: Join, through_softmax: Softmax) -> None:
         self.method = method
         self.activate = activate
+        self.join = join
         self.through_softmax = through_softmax
 
     def table(self) -> dict[str, Rule | None]:
@@ -61,7 +72,14 @@ class DifferenceRules:
         rules |= dict.fromkeys(AFFINE, self.affine)
         rules |= dict.fromkeys(MAX_POOLS, self.pooled)
         rules |= dict.fromkeys(ELEMENTWISE, self.elementwise)
+        rules |= dict.fromkeys(PRODUCTS, self.product)
         return rules
+
+    def product(self, call: Call) -> Tensor:
+        other = call.argument(1, "other", call.argument(1, "mat2"))
+        if not (isinstance(other, Tensor) and other.requires_grad and call.x.requires_grad):
+            return self.affine(call)
+        return self.join(PRODUCTS[call.name], call.x, other)
 
     def affine(self, call: Call) -> Tensor:
         if call.name not in SUMS:
@@ -94,9 +112,13 @@ def recorded(model: nn.Module, baselines: Tensor, method: str, through_softmax: 
         kept.append(x.detach())
         return function(x)
 
+    def keep_both(product: Product, a: Tensor, b: Tensor) -> Tensor:
+        kept.extend((a.detach(), b.detach()))
+        return product(a, b)
+
     target = torch.zeros(len(baselines), dtype=torch.int64, device=baselines.device)
-    rules = DifferenceRules(method, keep, through_softmax)
-    forward(model, baselines, target, Intercept(method, rules.table()))
+    rules = DifferenceRules(method, keep, keep_both, through_softmax)
+    forward(model, baselines, target, Intercept(method, rules.table(), COMPOSED))
     return kept
 
 
@@ -120,6 +142,21 @@ class References:
 
     def activate(self, function: Function, multiply: Multiply, x: Tensor) -> Tensor:
         """f(x), whose multipliers on the way back are those against the current reference."""
+        place = self.met(x)
+        return Backward.apply(x, function, lambda z, m: multiply(z, self.current[place], m))
+
+    def join(self, product: Product, a: Tensor, b: Tensor) -> Tensor:
+        """The product, each of whose factors has the mean of the other and its reference as its multiplier."""
+        first = self.met(a)
+        second = self.met(b)
+
+        def multiply(a: Tensor, b: Tensor, m: Tensor) -> tuple[Tensor, Tensor]:
+            return halfway(product, (a, self.current[first]), (b, self.current[second]), m)
+
+        return BackwardOfTwo.apply(a, b, product, multiply)
+
+    def met(self, x: Tensor) -> int:
+        """The place among the references of the one for x, which is the next."""
         place = self.place
         self.place += 1
         if place >= len(self.kept) or (self.paired and x.shape != self.kept[place].shape):
@@ -127,12 +164,23 @@ class References:
         if not self.paired:
             axis = sample_axis(x.shape, self.kept[place].shape, counts=self.counts, method=self.method)
             self.axes.append(axis)
-        return Backward.apply(x, function, lambda z, m: multiply(z, self.current[place], m))
+        return place
 
     def choose(self, number: int) -> None:
         """Let all references be those of one baseline; where every sample has its own they stay."""
         if not self.paired:
             self.current = [value.narrow(axis, number, 1) for value, axis in zip(self.kept, self.axes, strict=True)]
+
+
+def halfway(
+    product: Product, a: tuple[Tensor, Tensor], b: tuple[Tensor, Tensor], multipliers: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Multipliers of the factors a and b, each given with its reference, from those of their product."""
+    with torch.enable_grad():
+        first = ((a[0] + a[1]) / 2).expand_as(a[0]).detach().requires_grad_()
+        second = ((b[0] + b[1]) / 2).expand_as(b[0]).detach().requires_grad_()
+        to_first, to_second = torch.autograd.grad(product(first, second), (first, second), multipliers)
+    return to_first, to_second
 
 
 def summed(
@@ -156,8 +204,8 @@ def summed(
         rows = torch.cat([baselines, baselines[:1]])
     kept = recorded(model, rows, method, through_softmax)
     references = References(kept, counts=(len(x), len(rows)), paired=paired, method=method)
-    rules = DifferenceRules(method, references.activate, through_softmax)
-    leaf, score = forward(model, x, target, Intercept(method, rules.table()))
+    rules = DifferenceRules(method, references.activate, references.join, through_softmax)
+    leaf, score = forward(model, x, target, Intercept(method, rules.table(), COMPOSED))
     if references.place != len(kept):
         raise another_way(method)
     parts = baselines.split(1)

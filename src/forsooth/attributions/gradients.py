@@ -121,6 +121,37 @@ def smoothed(
     return over(mean, torch.arange(len(x)), x, target, size=size)
 
 
+def var_grad(
+    model: Model,
+    x: Tensor,
+    target: Tensor,
+    *,
+    generators: Sequence[torch.Generator],
+    samples: int = 50,
+    noise: float = 0.15,
+) -> Tensor:
+    """The variance of the gradient around the input, under Gaussian noise.
+
+    x        (n, *shape)
+    target   (n,) int64, the explained class
+    samples  noisy copies, at least 2
+    noise    standard deviation as a share of max - min of the sample
+    returns  (n, *shape), never negative
+
+    [adebayo2018local]
+    """
+    check_noise(samples - 1, noise, "signed")  # a variance needs two
+
+    def spread(places: Tensor, x: Tensor, target: Tensor) -> Tensor:
+        own = [generators[place] for place in places.tolist()]
+        points = noisy(x, own, samples=samples, noise=noise)
+        maps = gradient(model, points.flatten(0, 1), target.repeat_interleave(samples))
+        return maps.view_as(points).var(dim=1)
+
+    size = max(1, gradients_at_once(x) // samples)
+    return over(spread, torch.arange(len(x)), x, target, size=size)
+
+
 def check_noise(samples: int, noise: float, magnitude: str) -> None:
     """UsageError where an argument of `smooth_grad` cannot be."""
     if samples < 1 or noise < 0:
@@ -206,6 +237,17 @@ SMOOTH_GRAD_SQUARED = replace(  # what the released code of [yang2019benchmarkin
     name="smooth_grad_squared",
     settings={"samples": 25, "noise": 0.15, "magnitude": "squared"},
 )
+VAR_GRAD = Method(
+    name="var_grad",
+    function=var_grad,
+    needs=("gradient", "generators"),
+    random=True,
+    signed=False,
+    cite="adebayo2018local",
+    version=1,
+    settings={"samples": 50, "noise": 0.15},
+    values="derivative",
+)
 GRADIENTS = (
     SALIENCY,
     GRADIENT,
@@ -214,4 +256,5 @@ GRADIENTS = (
     SMOOTH_GRAD_50,
     SMOOTH_GRAD_ABSOLUTE,
     SMOOTH_GRAD_SQUARED,
+    VAR_GRAD,
 )

@@ -31,6 +31,7 @@ SMOOTH = names(
     "interpolate layer_norm local_response_norm lstm multi_head_attention_forward normalize pixel_shuffle "
     "pixel_unshuffle rms_norm rnn_tanh scaled_dot_product_attention sigmoid tanh unfold upsample"
 )
+SMOOTHED = names("gelu silu")  # ReLUs with a round corner: they follow the rule of the ReLU that they smooth
 WINNERS = names("amax amin max min")  # over axes: the gradient goes to the winner, as in max-pooling
 
 
@@ -57,6 +58,7 @@ class RectifiedRules:
     def table(self) -> dict[str, Rule | None]:
         """The rule of every operation."""
         plain: dict[str, Rule | None] = dict.fromkeys(STRUCTURAL | MAX_POOLS | SOFTMAX | AFFINE | SMOOTH)
+        plain |= dict.fromkeys(SMOOTHED, self.relu)
         special = {"relu": self.relu, "mul": self.scaled, "div": self.scaled, "batch_norm": self.batch_norm}
         return {**plain, **special, **dict.fromkeys(WINNERS, self.winner)}
 
@@ -89,7 +91,7 @@ def guided_backprop(model: nn.Module, x: Tensor, target: Tensor) -> Tensor:
     target   (n,) int64
     returns  (n, *shape)
 
-    [springenberg2015striving]
+    [springenberg2015striving]. GELU and SiLU, of which the paper says nothing, follow the rule of the ReLU.
     """
     return rectified(
         model, x, target, method="guided_backprop", rule=lambda z, gradient: gradient.clamp(min=0) * (z > 0)
@@ -103,7 +105,8 @@ def deconvolution(model: nn.Module, x: Tensor, target: Tensor) -> Tensor:
     target   (n,) int64
     returns  (n, *shape)
 
-    [zeiler2014visualizing]; max-pooling passes back to the winners, as its switches do.
+    [zeiler2014visualizing]; max-pooling passes back to the winners, as its switches do. GELU and SiLU follow
+    the rule of the ReLU.
     """
     return rectified(model, x, target, method="deconvolution", rule=lambda z, gradient: gradient.clamp(min=0))
 

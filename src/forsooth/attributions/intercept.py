@@ -50,19 +50,44 @@ class Backward(torch.autograd.Function):
         return ctx.rule(x, gradient), None, None
 
 
+class BackwardOfTwo(torch.autograd.Function):
+    """`compute(a, b)` on the way forward, `rule(a, b, gradient)` on the way back, which gives one for each."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, a: Tensor, b: Tensor, compute: Callable[..., Tensor], rule: Callable[..., tuple[Tensor, Tensor]]
+    ) -> Tensor:
+        ctx.save_for_backward(a, b)
+        ctx.rule = rule
+        return compute(a, b)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, None, None]:
+        a, b = ctx.saved_tensors
+        return (*ctx.rule(a, b, gradient), None, None)
+
+
+OURS = (Backward, BackwardOfTwo)
+
+
 class Intercept(TorchFunctionMode):
     """While active, every operation on something that depends on the input follows `rules`.
 
     rules  name of the operation -> function of the `Call` that gives the result; None runs it as it is. An operation
            without a rule raises UsageError, unless it gives no floating-point tensor (sizes, comparisons)
+    written  name of an operation without a rule -> function of the `Call` that writes it out in others, which then
+             follow theirs
 
     What depends on the input without a gradient (a comparison, say) may be made, but not used: see `severed`.
     """
 
-    def __init__(self, method: str, rules: Mapping[str, Rule | None]) -> None:
+    def __init__(
+        self, method: str, rules: Mapping[str, Rule | None], written: Mapping[str, Rule] | None = None
+    ) -> None:
         super().__init__()
         self.method = method
         self.rules = rules
+        self.written = written or {}
         self.severed = Severed(method)
 
     def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -88,6 +113,9 @@ class Intercept(TorchFunctionMode):
         rule = self.rules.get(call.name)
         if rule is not None:
             return follow(rule, call)
+        if call.name in self.written:
+            with self:
+                return self.written[call.name](call)
         result = call.function(*call.args, **call.kwargs)
         passes = call.name in self.rules or call.name in DROPOUT or call.name in SHAPE_ONLY
         if not passes and any(tensor.is_floating_point() for tensor in tensors(result)):
@@ -162,7 +190,7 @@ def check_output(output: Tensor, inputs: int, mode: Intercept) -> None:
     if output.ndim != 2 or len(output) != inputs:
         raise UsageError(f"`model` must give (n, classes) for n = {inputs} inputs, got {tuple(output.shape)}")
     for node in ancestry(output):
-        if getattr(node, "_forward_cls", Backward) is not Backward:
+        if getattr(node, "_forward_cls", Backward) not in OURS:
             name = node._forward_cls.__name__
             raise UsageError(f"`{mode.method}` cannot see into the model's own autograd function `{name}`")
 

@@ -1,9 +1,10 @@
 """Occlusion: hide one part, watch the output."""
 
-import torch
 from torch import Tensor
 
-from forsooth.games.values import Model, evenly, game, target_outputs, values_of
+from forsooth.games.alone import alone_values
+from forsooth.games.chains import prepared
+from forsooth.games.values import Model, finite, game, target_outputs
 from forsooth.records import Method
 
 
@@ -14,6 +15,7 @@ def occlusion(
     *,
     players: Tensor | None = None,
     baseline: Tensor | None = None,
+    rewrite_model: bool = True,
 ) -> Tensor:
     """Drop of the target's output when one player is replaced by the baseline.
 
@@ -21,19 +23,17 @@ def occlusion(
     target    (n,) int64, the explained class
     players   (*spatial) or (*shape) integer labels; None: each pixel
     baseline  (*shape), what stands for an absent player; None: zeros
+    rewrite_model  the network may be asked in a faster way, which says the same but for the order of sums
     returns   (n, *shape); the entries of a player share its drop evenly
 
     [zeiler2014visualizing], with players instead of a sliding square, so that no two patches overlap. Cost: players + 1
     forwards.
     """
-    played = game(model, x, target, players=players, baseline=baseline)
-    before = target_outputs(model, x, target)[:, None]  # (n, 1)
-    everyone = torch.arange(played.count, device=x.device)
-    drops = [
-        before - values_of(played, hidden[:, None] != everyone)  # (n, some players)
-        for hidden in everyone.split(evenly(played.count, played.masks_at_once()))
-    ]
-    return played.map(torch.cat(drops, dim=1))
+    played = game(model, x, target, players=players, baseline=baseline, rewrite_model=rewrite_model)
+    played = prepared(played, len(x) * played.count)
+    before = target_outputs(played.model, x, target)[:, None]  # (n, 1)
+    without = finite(alone_values(played, played.baseline.expand_as(x)))
+    return played.map(before - without)
 
 
 OCCLUSION_ONE = Method(

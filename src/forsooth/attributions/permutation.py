@@ -5,8 +5,10 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from forsooth.games.alone import alone_values
+from forsooth.games.chains import prepared
 from forsooth.games.draws import each
-from forsooth.games.values import Game, Model, evenly, game, masked_values, target_outputs
+from forsooth.games.values import Game, Model, game, target_outputs
 from forsooth.records import Method, UsageError
 
 
@@ -19,6 +21,7 @@ def permutation_feature_importance(
     generators: Sequence[torch.Generator],
     repeats: int = 10,
     players: Tensor | None = None,
+    rewrite_model: bool = True,
 ) -> Tensor:
     """Mean drop of the target's output when one player is replaced by its values in random background inputs.
 
@@ -27,6 +30,7 @@ def permutation_feature_importance(
     background  (k, *shape), where the replacing values come from
     generators  one for each input, for its draws from the background
     players     (*spatial) or (*shape) integer labels; None: each pixel
+    rewrite_model  the network may be asked in a faster way, which says the same but for the order of sums
     returns     (n, *shape)
 
     [fisher2019models], per sample as in [clark2024xaitris]. Departure: values are drawn from `background` and not
@@ -36,15 +40,13 @@ def permutation_feature_importance(
     if repeats < 1:
         raise UsageError(f"`repeats` must be at least 1, got {repeats}")
     check_background(background, x)
-    played = game(model, x, target, players=players)
+    played = game(model, x, target, players=players, rewrite_model=rewrite_model)
+    played = prepared(played, len(x) * repeats * played.count)
     gone = donors(played, background.to(x), repeats, generators)  # (repeats, n, *shape)
-    before = target_outputs(model, x, target)[:, None]  # (n, 1)
+    before = target_outputs(played.model, x, target)[:, None]  # (n, 1)
     drop = x.new_zeros(len(x), played.count, dtype=before.dtype)
-    everyone = torch.arange(played.count, device=x.device)
-    for part in everyone.split(evenly(played.count, played.masks_at_once())):
-        keep = all_but(part, played)
-        for donor in gone:
-            drop[:, part] += before - masked_values(played, keep, baseline=donor)  # (n, players)
+    for donor in gone:
+        drop += before - alone_values(played, donor)
     return played.map(drop / repeats)
 
 
@@ -53,15 +55,6 @@ def check_background(background: Tensor, x: Tensor) -> None:
     if len(background) == 0 or background.shape[1:] != x.shape[1:]:
         expected = ("k", *x.shape[1:])
         raise UsageError(f"`background` must have shape {expected} with k > 0, got {tuple(background.shape)}")
-
-
-def all_but(players: Tensor, played: Game) -> Tensor:
-    """For each of some players (p,) a mask with all entries but its own. (p, *shape of the labels), dtype of x
-
-    A clamped difference is 0 where the entry is the player's: comparisons give bools, which are slow.
-    """
-    labels = played.labels.float()
-    return (labels - players.view(-1, *[1] * labels.ndim)).abs_().clamp_(max=1).to(played.x.dtype)
 
 
 def donors(played: Game, background: Tensor, repeats: int, generators: Sequence[torch.Generator]) -> Tensor:

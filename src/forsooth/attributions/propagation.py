@@ -6,13 +6,16 @@ a residual sum splits it between its terms. A softmax is refused: no published r
 relevance starts at the logits.
 """
 
+from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
 
-from forsooth.attributions.intercept import Intercept, forward, rows_at_once, sample_axis
+from forsooth.attributions.composed import ATTENTIONS
+from forsooth.attributions.intercept import Intercept, Rule, forward, rows_at_once, sample_axis
 from forsooth.attributions.relevance import Kept, RelevanceRules, Rules, Softmax
 from forsooth.attributions.shares import Share, share_box, share_epsilon, share_gamma, share_zplus
 from forsooth.chunks import over
@@ -26,11 +29,20 @@ def start(method: str, score: Tensor) -> Tensor:
     return score.detach()
 
 
+def written(rules: Rules) -> Mapping[str, Rule]:
+    """Operations that are written out in others, where these have rules."""
+    if rules.attention == "refuse":
+        return {}
+    return ATTENTIONS
+
+
 def propagated(model: nn.Module, x: Tensor, target: Tensor, *, method: str, rules: Rules) -> Tensor:
     """Relevance (n, *shape) of each input, starting from the outputs (n,) of the targets."""
 
     def part(x: Tensor, target: Tensor) -> Tensor:
-        leaf, score = forward(model, x, target, Intercept(method, RelevanceRules(method, rules).table()))
+        leaf, score = forward(
+            model, x, target, Intercept(method, RelevanceRules(method, rules).table(), written(rules))
+        )
         return torch.autograd.grad(score, leaf, start(method, score))[0]
 
     return over(part, x, target, size=rows_at_once(x))
@@ -42,7 +54,9 @@ def retained(model: nn.Module, x: Tensor, target: Tensor, *, method: str, rules:
 
     def part(x: Tensor, target: Tensor) -> Tensor:
         kept = Kept(axes)
-        leaf, score = forward(model, x, target, Intercept(method, RelevanceRules(method, rules, kept).table()))
+        leaf, score = forward(
+            model, x, target, Intercept(method, RelevanceRules(method, rules, kept).table(), written(rules))
+        )
         torch.autograd.grad(score, leaf, start(method, score))
         return (score.detach() - start(method, score)).double() + kept.total
 
@@ -56,7 +70,7 @@ def sample_axes(model: nn.Module, x: Tensor, target: Tensor, *, method: str, rul
     """The axis of the samples in the outputs of all layers, from one row and from two; none where one has none."""
     probes = [Kept(), Kept()]
     for n, probe in enumerate(probes, start=1):
-        mode = Intercept(method, RelevanceRules(method, rules, probe).table())
+        mode = Intercept(method, RelevanceRules(method, rules, probe).table(), written(rules))
         forward(model, x[:1].expand(n, *x.shape[1:]), target[:1].expand(n), mode)
     shapes = zip(probes[0].shapes, probes[1].shapes, strict=True)
     try:
@@ -116,6 +130,45 @@ def lrp_retained(model: nn.Module, x: Tensor, target: Tensor, **settings: Any) -
     return retained(model, x, target, method="lrp", rules=lrp_rules(**settings))
 
 
+def attn_lrp(model: nn.Module, x: Tensor, target: Tensor) -> Tensor:
+    """Layer-wise relevance propagation for transformers: half of a product to each factor, softmax by Taylor expansion.
+
+    x        (n, *shape)
+    target   (n,) int64
+    returns  (n, *shape); sums to the target's output less what biases and the constants of the expansions keep
+
+    [achtibat2024attnlrp], with the ε rule in all layers. GELU and SiLU hand relevance through; layer normalisation is
+    an affine layer whose deviation is a constant. Without attention it is `lrp`.
+    """
+    return propagated(model, x, target, method="attn_lrp", rules=ATTN_RULES)
+
+
+def attn_lrp_retained(model: nn.Module, x: Tensor, target: Tensor) -> Tensor:
+    """What biases and Taylor expansions keep of the outputs (n,): the map of `attn_lrp` and this sum to the output."""
+    return retained(model, x, target, method="attn_lrp", rules=ATTN_RULES)
+
+
+def cp_lrp(model: nn.Module, x: Tensor, target: Tensor) -> Tensor:
+    """Layer-wise relevance propagation for transformers in which attention weights are constants.
+
+    x        (n, *shape)
+    target   (n,) int64
+    returns  (n, *shape); sums to the target's output less what biases keep
+
+    [ali2022xai]: all relevance of attention goes to what is attended to. The rest is as in `attn_lrp`.
+    """
+    return propagated(model, x, target, method="cp_lrp", rules=CP_RULES)
+
+
+def cp_lrp_retained(model: nn.Module, x: Tensor, target: Tensor) -> Tensor:
+    """What biases and ε keep of the outputs (n,), for `cp_lrp`."""
+    return retained(model, x, target, method="cp_lrp", rules=CP_RULES)
+
+
+ATTN_RULES = replace(lrp_rules(), attention="attn")
+CP_RULES = replace(lrp_rules(), attention="cp")
+
+
 def deep_taylor(model: nn.Module, x: Tensor, target: Tensor, *, bounds: tuple[float, float] | None = None) -> Tensor:
     """Deep Taylor decomposition: the z⁺ rule in all layers.
 
@@ -171,4 +224,8 @@ DEEP_TAYLOR = Method(
     promise="conserve",
     retained=taylor_retained,
 )
-PROPAGATION = (LRP, DEEP_TAYLOR)
+ATTN_LRP = replace(
+    LRP, name="attn_lrp", function=attn_lrp, cite="achtibat2024attnlrp", version=1, retained=attn_lrp_retained
+)
+CP_LRP = replace(ATTN_LRP, name="cp_lrp", function=cp_lrp, cite="ali2022xai", retained=cp_lrp_retained)
+PROPAGATION = (LRP, ATTN_LRP, CP_LRP, DEEP_TAYLOR)

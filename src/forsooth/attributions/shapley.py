@@ -8,6 +8,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
+from forsooth.games.chains import prepared
 from forsooth.games.draws import shuffled
 from forsooth.games.shapley import permutation
 from forsooth.games.values import Model, ends, game, values_of
@@ -24,6 +25,7 @@ def shapley_value_sampling(
     permutations: int = 25,
     players: Tensor | None = None,
     baseline: Tensor | None = None,
+    rewrite_model: bool = True,
 ) -> Tensor:
     """Mean gain of the target's output when a player joins, over random orders of joining.
 
@@ -32,13 +34,15 @@ def shapley_value_sampling(
     generators  one for each input, for the roles of its players; None: all inputs walk the same permutations
     players     (*spatial) or (*shape) integer labels; None: each pixel
     baseline    (*shape), what stands for an absent player; None: zeros
+    rewrite_model  the network may be asked in a faster way, which says the same but for the order of sums
     returns     (n, *shape), summing to f(x) - f(baseline)
 
     [castro2009polynomial]. Departure: `generator` draws permutations of roles, which all inputs walk, and each input
     draws who plays which role: so every input walks uniform permutations of its own. Cost: permutations ·
     (players - 1) + 2 forwards; memory does not grow with `permutations`.
     """
-    played = shuffled(game(model, x, target, players=players, baseline=baseline), generators)
+    played = game(model, x, target, players=players, baseline=baseline, rewrite_model=rewrite_model)
+    played = shuffled(played, generators)
     return played.map(permutation(played, permutations=permutations, generator=generator).values)
 
 
@@ -52,6 +56,7 @@ def kernel_shap(
     samples: int | None = None,
     players: Tensor | None = None,
     baseline: Tensor | None = None,
+    rewrite_model: bool = True,
 ) -> Tensor:
     """Shapley values as the solution of a weighted least squares over coalitions, summing to f(x) - f(baseline).
 
@@ -61,6 +66,7 @@ def kernel_shap(
     samples     coalitions beside the empty and the full one; None: 2 · players + 2048, as in the authors' package
     players     (*spatial) or (*shape) integer labels; None: each pixel
     baseline    (*shape), what stands for an absent player; None: zeros
+    rewrite_model  the network may be asked in a faster way, which says the same but for the order of sums
     returns     (n, *shape)
 
     [lundberg2017unified]. Departures: `generator` draws coalitions of roles, which makes it one system with many
@@ -68,11 +74,12 @@ def kernel_shap(
     [covert2021improving], with sizes spread evenly and re-weighted to the Shapley kernel [musco2025provably]; small
     layers are taken whole, so that with enough samples the values are exact.
     """
-    played = game(model, x, target, players=players, baseline=baseline)
+    played = game(model, x, target, players=players, baseline=baseline, rewrite_model=rewrite_model)
     if samples is None:
         samples = 2 * played.count + 2048
     if samples < 2:
         raise UsageError(f"`samples` must be at least 2, got {samples}")
+    played = prepared(played, len(x) * samples)
     first, last = (v.double() for v in ends(played))  # (n,)
     if played.count == 1:
         return played.map((last - first)[:, None])
@@ -178,6 +185,7 @@ def kernel_shap_unconstrained(
     samples: int = 25,
     players: Tensor | None = None,
     baseline: Tensor | None = None,
+    rewrite_model: bool = True,
 ) -> Tensor:
     """Kernel SHAP as Captum computes it: a plain linear fit, the ends held by a large weight.
 
@@ -191,7 +199,8 @@ def kernel_shap_unconstrained(
     norm is taken: this is how [clark2024xaitris] ran it, with 25 samples for 4,096 pixels. Departure: the
     coalitions are of roles, and each input draws who plays which.
     """
-    played = shuffled(game(model, x, target, players=players, baseline=baseline), generators)
+    played = game(model, x, target, players=players, baseline=baseline, rewrite_model=rewrite_model)
+    played = prepared(shuffled(played, generators), len(x) * samples)
     masks = kernel_masks(played.count, samples, generator).to(x.device)
     weights = torch.ones(samples, dtype=torch.float64, device=x.device)
     weights[:2] = 1e6

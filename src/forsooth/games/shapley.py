@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from forsooth.games.chains import prepared
 from forsooth.games.values import Game, ends, part_of, values_of
 from forsooth.games.walks import walks as walks
 from forsooth.records import UsageError
@@ -123,6 +124,7 @@ def permutation(
     interactions has error 0.
     """
     units = units_of(permutations, antithetic=antithetic, groups=groups)
+    played = prepared(played, len(played.x) * permutations * played.count)
     both = ends(played)
     totals = Totals(played, both, units=units, groups=min(groups, units))
     for gains in walks(played, units, generator, antithetic=antithetic, both=both):

@@ -34,6 +34,7 @@ class Game:
     room      (rows, *shape) for the hidden inputs of one forward; made once, since fresh memory is slow memory
     roles     (n, count) int64, the column of the masks that each player of each input goes by, and the place of its
               value in what is found for (n, count); None: every player goes by its own label. See `shuffled`
+    rewrite_model  it may be asked in a faster way, which says the same but for the order of sums. See `chains`
     """
 
     model: Model
@@ -45,6 +46,7 @@ class Game:
     baseline: Tensor
     room: Tensor
     roles: Tensor | None = None
+    rewrite_model: bool = False
 
     def masks_at_once(self) -> int:
         """Most masks to hide inputs with, so that neither they nor the values (n, masks) grow large.
@@ -69,8 +71,9 @@ def game(
     players: Tensor | None = None,
     baseline: Tensor | None = None,
     chunk: int | None = None,
+    rewrite_model: bool = False,
 ) -> Game:
-    """The game of every input of x (n, *shape). Arguments as in `coalition_values`."""
+    """The game of every input of x (n, *shape). Arguments as in `coalition_values`; `rewrite_model` as in `Game`."""
     labels, count = seats(x, players)
     if target.shape != x.shape[:1]:
         raise UsageError(f"`target` must have shape {tuple(x.shape[:1])}, got {tuple(target.shape)}")
@@ -79,7 +82,8 @@ def game(
     if chunk is None:
         chunk = rows_at_once(x, model)
     room = x.new_empty((chunk, *x.shape[1:]))
-    return Game(model, x, target, labels, count, classes_for(target), absent(x, baseline), room)
+    stands = absent(x, baseline)
+    return Game(model, x, target, labels, count, classes_for(target), stands, room, rewrite_model=rewrite_model)
 
 
 def part_of(played: Game, start: int, stop: int) -> Game:

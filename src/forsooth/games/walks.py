@@ -1,10 +1,13 @@
 """Random walks from the empty to the full coalition: what every player adds when it joins."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 
 import torch
 from torch import Tensor
 
+from forsooth.games.crops import local, values_by_crops
+from forsooth.games.sums import opening, values_by_sums
 from forsooth.games.values import Game, ends, evenly, masked_values, own_values, owners, refuse
 
 
@@ -23,11 +26,12 @@ def walks(
     both = both or ends(played)
     at_once = max(1, played.masks_at_once() // max(1, played.count - 1) // (1 + antithetic))
     room = played.x.new_empty(played.masks_at_once(), *played.labels.shape)  # for masks, made once as that of inputs
+    values = stepping(played, room)
     for block in orders(played.count, units, generator, played.x.device):
         total = torch.zeros((), dtype=torch.float64, device=played.x.device)
         for part in block.split(evenly(len(block), at_once)):
             ranks = there_and_back(part, antithetic=antithetic)
-            inner = walk_values(played, ranks, room)
+            inner = values(ranks)
             total += inner.sum()
             gains = gains_of(inner, ranks, both)
             if antithetic:
@@ -35,6 +39,17 @@ def walks(
             yield gains
         if not total.isfinite():  # asked once in a block, since waiting for the device is slow
             refuse_walks(played, there_and_back(block, antithetic=antithetic), room, at_once=at_once)
+
+
+def stepping(played: Game, room: Tensor) -> Callable[[Tensor], Tensor]:
+    """What gives the values of walks by ranks, as `walk_values`: the fastest way that the network of a game allows."""
+    parts = opening(played)
+    if parts is not None:
+        return lambda ranks: values_by_sums(played, ranks, parts)
+    pieces = local(played)
+    if pieces is not None:
+        return lambda ranks: values_by_crops(played, ranks, pieces)
+    return partial(walk_values, played, room=room)
 
 
 def gains_of(inner: Tensor, ranks: Tensor, both: tuple[Tensor, Tensor]) -> Tensor:

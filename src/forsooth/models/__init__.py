@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from torch import nn
 
-from forsooth.models import efficient, lenet, residual, resnet, small, vision
+from forsooth.models import efficient, lenet, residual, resnet, small, vision, vit
 from forsooth.models.attention import ATTENTION
 from forsooth.models.builders import Builder
 from forsooth.models.efficient import EFFICIENTNET_LITE0
@@ -14,7 +14,9 @@ from forsooth.models.residual import RESNET34, RESNET50, RESNET101
 from forsooth.models.resnet import RESIDUAL_SMALL, RESNET20, RESNET32, RESNET44, RESNET56
 from forsooth.models.small import CNN, LLR, MLP
 from forsooth.models.vision import ALEXNET, VGG16, VGG19
-from forsooth.names import unknown
+from forsooth.models.vit import VIT
+from forsooth.names import find, unknown
+from forsooth.records import Architecture
 
 MODELS = (
     LLR,
@@ -35,6 +37,7 @@ MODELS = (
     VGG16,
     VGG19,
     EFFICIENTNET_LITE0,
+    VIT,
     ATTENTION,
     REINFORCE,
     RELAXED,
@@ -46,6 +49,7 @@ BUILDERS: Mapping[str, Builder] = {
     **residual.BUILDERS,
     **vision.BUILDERS,
     **efficient.BUILDERS,
+    **vit.BUILDERS,
 }
 
 
@@ -63,3 +67,8 @@ def build(name: str, *, shape: tuple[int, ...], classes: int, variant: str | Non
     if name not in BUILDERS:
         raise unknown(name, BUILDERS, argument="name")
     return BUILDERS[name](shape, classes, variant)
+
+
+def architecture(name: str) -> Architecture:
+    """The network called `name`; an unknown one is answered with the nearest known."""
+    return find(name, MODELS, argument="models")

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from forsooth import chunks
 from forsooth.models.recurrent import (
     Cell,
     Embedding,
@@ -31,6 +32,7 @@ HIGH = 1.1
 SHAPE_LEAST = 1e-6
 SHAPE_MOST = 100.0
 NEAR = 1e-6  # uniform draws keep this distance from 0 and 1, where the inverse has no slope
+WORDS_AT_ONCE = 2**16  # words in one forward of a model on tokens
 
 
 @dataclass(frozen=True)
@@ -266,6 +268,13 @@ def reinforce(*, words: int, variant: str = "small", vectors: Tensor | None = No
 def relaxed(*, words: int, variant: str = "small", vectors: Tensor | None = None, classes: int = 2) -> Rationale:
     """Choices are HardKuma variables, through which the loss has a gradient. [bastings2019interpretable]"""
     return rationale(kind="relaxed", words=words, variant=variant, vectors=vectors, classes=classes)
+
+
+@torch.no_grad()
+def selected_words(model: nn.Module, tokens: Tensor) -> Tensor:
+    """z (k, length) of a rationale model for tokens (k, length)."""
+    size = max(1, WORDS_AT_ONCE // tokens.shape[1])
+    return chunks.over(lambda part: model.selection(part), tokens, size=size)  # type: ignore[operator]
 
 
 REINFORCE = Architecture("rationale_reinforce", reinforce, layer=None, cite="lei2016rationalizing", version=1)

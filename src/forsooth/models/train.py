@@ -1,6 +1,6 @@
 """One training loop for every network, and the gate a model must pass to be explained."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from math import isfinite
@@ -11,10 +11,10 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from forsooth import chunks, seeds
+from forsooth.dense import as_matrices
 from forsooth.models import weights
 from forsooth.models.adam import Adam
 from forsooth.models.augment import augmented
-from forsooth.models.dense import as_matrices
 from forsooth.models.keeper import Checkpoint, Keeper
 from forsooth.models.recipes import Recipe, check
 from forsooth.models.samples import Samples, check_splits, moved
@@ -25,6 +25,7 @@ HALVED = ("cuda",)  # where products in bfloat16 are faster; on a CPU without th
 ON_ACCELERATORS = 32  # so many times more there: one forward must be worth its launch
 SHARED_WORK = 1024  # input values of one sample from which a CPU's threads share the work of a step
 
+States = list[tuple[int, Mapping[str, Tensor]]]  # epoch, weights
 Forward = Callable[[Tensor], Tensor]  # x (n, *shape) to logits (n, classes)
 
 
@@ -49,6 +50,16 @@ class Trained:
     passed: bool
     attempts: tuple[float, ...]
     checkpoints: tuple[Checkpoint, ...] = ()
+
+    def states(self, *, checkpoints: bool) -> States:
+        """Epochs and weights: the final ones, and before them those of checkpoints that differ, if they are wanted."""
+        final = self.module.state_dict()
+        kept: States = []
+        for checkpoint in self.checkpoints:
+            same = all(torch.equal(checkpoint.state[name], value) for name, value in final.items())
+            if checkpoints and not same:
+                kept.append((checkpoint.epoch, checkpoint.state))
+        return [*kept, (self.epochs, final)]
 
 
 def fit(

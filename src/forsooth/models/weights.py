@@ -1,6 +1,7 @@
 """Trained weights from a file into a network, with every entry accounted for. Pickles are never opened."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 from zipfile import BadZipFile, is_zipfile
@@ -11,10 +12,20 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor, nn
 
+from forsooth.digests import digest
 from forsooth.records import UsageError
 
 Net = TypeVar("Net", bound=nn.Module)
 NAMED = 5  # entries that a message names before it counts
+ENDS = (".safetensors", ".npz")
+
+
+@dataclass(frozen=True)
+class WeightsFile:
+    """A file of weights, and a hash that changes with it."""
+
+    path: str
+    digest: str
 
 
 def load(module: Net, path: str | Path, *, but_last: bool = False) -> Net:
@@ -103,3 +114,22 @@ def _listed(names: Sequence[str]) -> str:
     if len(names) > NAMED:
         listed += f" and {len(names) - NAMED} more"
     return listed
+
+
+def weights_in(folder: str | None, name: str) -> WeightsFile | None:
+    """The file of a network's weights in the folder, by its name: f_o.safetensors, f_s_0.1.npz …"""
+    if folder is None:
+        return None
+    for end in ENDS:
+        file = Path(folder) / f"{name}{end}"
+        if file.is_file():
+            return weights_file(str(file), argument="weights")
+    return None
+
+
+def weights_file(path: str | None, *, argument: str) -> WeightsFile | None:
+    """A file of weights that can be read; None: there is none."""
+    if path is None:
+        return None
+    read(path, argument=argument)  # what cannot be read is refused before any work
+    return WeightsFile(path, digest(path))
