@@ -37,3 +37,16 @@ def test_a_page_has_title_table_and_words(tmp_path):
 
 def test_what_is_not_shown_otherwise_is_the_table_itself():
     assert Result(TABLE, TABLE, "").shown() is TABLE
+
+
+def test_a_long_refusal_does_not_widen_the_table():
+    reason = "no rule for gelu " * 20
+    answer = Answer(TABLE.assign(message=["", reason]), TABLE, "Use a.")
+    table, notes, words = str(answer).split("\n\n")
+    assert max(map(len, table.splitlines())) < 120
+    assert f"c: ok: {reason}" in notes and words == "Use a."
+
+
+def test_a_notebook_shows_title_table_and_words():
+    shown = ANSWER._repr_html_()
+    assert "<h4>An answer</h4>" in shown and "<td>a|b</td>" in shown and "<p>Use a.</p>" in shown

@@ -87,24 +87,29 @@ def _shown(names: Iterable[Any]) -> str:
 
 def from_file(path: Path, argument: str) -> Any:
     """The one array in a .npy, .npz or .safetensors file."""
+    return only(arrays_in(path, argument), path, argument)
+
+
+def arrays_in(path: Path, argument: str) -> dict[str, Any]:
+    """All arrays in a .npy, .npz or .safetensors file by name; that of a .npy file has the file's."""
     if path.suffix not in FILES:
         raise UsageError(f"`{argument}` must be a {', '.join(FILES[:-1])} or {FILES[-1]} file, got {path}")
     if not path.is_file():
         raise UsageError(f"`{argument}` must be a file that is there, got {path}")
     try:
-        return _read(path, argument)
+        return _read(path)
     except (ValueError, OSError, EOFError, safetensors.SafetensorError) as error:
         raise UsageError(f"`{argument}` must be a file of plain numbers, got {path}: {error}") from error
 
 
-def _read(path: Path, argument: str) -> Any:
+def _read(path: Path) -> dict[str, Any]:
     if path.suffix == ".safetensors":
         with safetensors.safe_open(path, framework="pt") as opened:
-            return only({name: opened.get_tensor(name) for name in opened.keys()}, path, argument)  # noqa: SIM118
+            return {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118
     if path.suffix == ".npz":
         with np.load(path, allow_pickle=False) as opened:
-            return only(dict(opened), path, argument)
-    return np.load(path, allow_pickle=False)
+            return dict(opened)
+    return {path.stem: np.load(path, allow_pickle=False)}
 
 
 def only(arrays: dict[str, Any], path: Path, argument: str) -> Any:

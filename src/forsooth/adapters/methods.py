@@ -1,15 +1,11 @@
 """The user's methods: names of the catalogue, paths, records and plain functions become records with a name."""
 
-import functools
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
-import numpy as np
 from torch import Tensor
 
-from forsooth import plugins
-from forsooth.adapters.models import as_tensor
+from forsooth import foreign, plugins
 from forsooth.names import find
 from forsooth.records import Method, UsageError
 
@@ -69,12 +65,4 @@ def with_nulls(
 
 def accepting_arrays(method: Method) -> Method:
     """The method, giving a tensor like x where its function gives a numpy array."""
-
-    @functools.wraps(method.function)
-    def function(model: Any, x: Tensor, target: Tensor, **keywords: Any) -> Any:
-        maps = method.function(model, x, target, **keywords)
-        if isinstance(maps, Tensor) or not hasattr(maps, "__array__") or np.asarray(maps).dtype.kind not in "biuf":
-            return maps
-        return as_tensor(maps, x)
-
-    return replace(method, function=function)
+    return replace(method, function=foreign.giving_tensors(method.function))

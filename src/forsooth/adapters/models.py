@@ -16,6 +16,7 @@ from torch import Tensor, nn
 
 from forsooth import chunks, plugins
 from forsooth.adapters import inputs
+from forsooth.adapters.outputs import Logits, unwrapped
 from forsooth.engine import one_thread
 from forsooth.games.values import Model, rows_at_once
 from forsooth.records import UsageError
@@ -113,7 +114,7 @@ def adapt(thing: Any, x: Tensor, *, arrays: bool, device: str, output: str) -> t
     if device != "auto":
         x = x.to(device)
     if hasattr(thing, "predict") and not inspect.isfunction(thing):
-        raise UsageError(f"`model` must have predict_proba, got {type(thing).__name__} without it; {WRAP}")
+        return Adapted(of_regressor(thing), None, f"a regressor ({type(thing).__name__})"), x.double().cpu()
     if not callable(thing):
         expected = "a torch module, an estimator with predict_proba or a function x -> (n, classes)"
         raise UsageError(f"`model` must be {expected}, got {type(thing).__name__}")
@@ -134,12 +135,22 @@ def asked_inputs(thing: Any, values: Any, *, device: str, output: str) -> tuple[
 def adapt_module(module: nn.Module, x: Tensor, *, device: str, output: str) -> tuple[Adapted, Tensor]:
     """`adapt` for a torch module."""
     module, x = placed(module, x, device)
+    module = with_logits(module, x)
+    inner = "inner." if isinstance(module, Logits) else ""
     check_untouched(module, x)
     if output == "probabilities" and not are_probabilities(outputs(module, x)):
         both = nn.Sequential(module, nn.Softmax(1))
         both.training = both[1].training = False  # and not eval(), which would reach into the user's module
-        return Adapted(both, both, "a torch module", inner="0."), x
-    return Adapted(module, module, "a torch module"), x
+        return Adapted(both, both, "a torch module", inner=f"0.{inner}"), x
+    return Adapted(module, module, "a torch module", inner=inner), x
+
+
+def with_logits(module: nn.Module, x: Tensor) -> nn.Module:
+    """The module, or one around it that gives the logits out of its record, dict or tuple."""
+    try:
+        return unwrapped(module, x.clone())
+    except Exception:  # the user's model may raise anything: `ask_model` tells what, in words
+        return module
 
 
 def placed(module: nn.Module, x: Tensor, device: str) -> tuple[nn.Module, Tensor]:
@@ -191,16 +202,29 @@ def last_map(module: nn.Module, x: Tensor) -> str | None:
 
 
 def of_estimator(estimator: Any) -> Model:
-    """predict_proba on rows of features; an estimator that knows the names of its columns is given them."""
-    names = getattr(estimator, "feature_names_in_", None)
+    """predict_proba on rows of features."""
+    return lambda x: as_tensor(estimator.predict_proba(rows_for(estimator, x)), x)
+
+
+def of_regressor(estimator: Any) -> Model:
+    """predict on rows of features: one number for each input is one output, several are several."""
 
     def model(x: Tensor) -> Tensor:
-        rows = x.detach().flatten(1).cpu().numpy().copy()
-        if names is not None and len(names) == rows.shape[1]:
-            return as_tensor(estimator.predict_proba(pd.DataFrame(rows, columns=names)), x)
-        return as_tensor(estimator.predict_proba(rows), x)
+        answer = as_tensor(estimator.predict(rows_for(estimator, x)), x)
+        if answer.ndim == 1:
+            return answer[:, None]
+        return answer
 
     return model
+
+
+def rows_for(estimator: Any, x: Tensor) -> Any:
+    """Rows of features (n, features); an estimator that knows the names of its columns is given them."""
+    names = getattr(estimator, "feature_names_in_", None)
+    rows = x.detach().flatten(1).cpu().numpy().copy()
+    if names is not None and len(names) == rows.shape[1]:
+        return pd.DataFrame(rows, columns=names)
+    return rows
 
 
 def of_function(function: Callable[..., Any], x: Tensor, *, arrays: bool) -> Model:

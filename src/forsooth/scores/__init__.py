@@ -1,7 +1,9 @@
 """Attribution, and what a score declares to read, in; one number per sample out."""
 
+from collections.abc import Iterable
 from dataclasses import replace
 
+from forsooth.names import find
 from forsooth.records import Metric
 from forsooth.scores.bias import M_BIAS, M_BIAS_SPLIT, RELATIVE_BIAS
 from forsooth.scores.contrast import IDR, IIR, MCS
@@ -38,3 +40,13 @@ METRICS: tuple[Metric, ...] = (
     IDR,
     IIR,
 )
+
+
+def metrics(wanted: Iterable[str]) -> tuple[Metric, ...]:
+    """The metrics of these names, in their order."""
+    return tuple(metric(name) for name in wanted)
+
+
+def metric(name: str) -> Metric:
+    """The metric called `name`; an unknown one is answered with the nearest known."""
+    return find(name, METRICS, argument="metrics")

@@ -2,8 +2,9 @@
 
 A plan of n + m points uses at most n + m - 1 of the n m arcs. So we guess the arcs that matter, solve with these alone,
 and price all the others with the dual potentials: an arc with a negative reduced cost could improve the plan and is
-added; when there is none left, duality proves that the plan is optimal over all arcs. The guess comes from the same
-problem on cells twice as wide, and so on down to a problem small enough for the dense solver.
+added; when those that are left cannot save a billionth of a pixel together, duality proves that the plan is optimal.
+The guess comes from the same problem with the points of one side gathered into cells, and so on down to a problem small
+enough for the dense solver.
 
 The solver is the network simplex of [bonneel2011displacement] in [flamary2021pot], which releases the interpreter lock.
 Its sparse form is no public part of that package: where it is missing, all arcs are solved at once, which is slower.
@@ -17,13 +18,17 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from scipy.spatial.distance import cdist
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
 DENSE = 2**15  # arcs up to which the dense solver is the faster one
-ARCS_PER_POINT = 6  # of the first guess; fewer cost more rounds, more cost longer rounds
+ARCS_PER_POINT = 6  # of the first guess between cells; fewer cost more rounds, more cost longer rounds
+POINT_ARCS = 2  # the same between points, where the guess is better
+DROPS = 20  # rounds after which no arc is dropped, so that the search ends
+GAP = 1e-9  # pixels; what better arcs could still save at most when the search for them ends
 ROUNDS = 100  # four to six are the rule
 RESULTS = {"emd_c": 4, "emd_c_sparse": 6}  # what the private solvers of POT give beside their code
 
@@ -104,7 +109,7 @@ def check(code: int, pivots: int) -> None:
         raise NotOptimalError(f"network simplex ended with code {code} after at most {pivots} pivots")
 
 
-def solve(supply: Floats, sources: Floats, demand: Floats, targets: Floats, *, pivots: int, side: float = 2.0) -> Plan:
+def solve(supply: Floats, sources: Floats, demand: Floats, targets: Floats, *, pivots: int) -> Plan:
     """Solve by columns.
 
     supply   (n,) positive masses
@@ -112,18 +117,21 @@ def solve(supply: Floats, sources: Floats, demand: Floats, targets: Floats, *, p
     demand   (m,) positive masses with the same sum
     targets  (m, d)
     pivots   steps of each simplex after which we give up
-    side     width of the cells of the coarser problem
     """
     demand = demand * (supply.sum() / demand.sum())
     distance = cdist(sources, targets)
     if distance.size <= DENSE or private_solver("emd_c_sparse") is None:
         flow, cost, u, v = dense(supply, demand, distance, pivots=pivots)
         return Plan(cost, u, v, *np.nonzero(flow))
-    coarse_supply, coarse_sources, source_cell = coarsen(supply, sources, side=side)
-    coarse_demand, coarse_targets, target_cell = coarsen(demand, targets, side=side)
-    coarse = solve(coarse_supply, coarse_sources, coarse_demand, coarse_targets, pivots=pivots, side=2 * side)
-    u = (cdist(sources, coarse_targets) - coarse.v).min(1)  # potentials are 1-Lipschitz: so is this extension
-    guess = promising(distance, u) | in_use(coarse)[source_cell][:, target_cell]
+    wide = (2, 1) if len(sources) >= len(targets) else (1, 2)  # the side with more points is gathered
+    source = gathered(supply, np.floor(sources / wide[0]).astype(np.int64))
+    target = gathered(demand, np.floor(targets / wide[1]).astype(np.int64))
+    partly = source.mean @ distance  # (cells, m)
+    coarse = between_cells(source, target, np.ascontiguousarray((target.mean @ partly.T).T), pivots=pivots)
+    v = (partly - coarse.u[:, None]).min(0)
+    reduced = distance - v
+    reduced -= reduced.min(1, keepdims=True)
+    guess = least(reduced, POINT_ARCS) | in_use(coarse)[source.owner][:, target.owner]
     return refine(supply, demand, distance, np.flatnonzero(guess), pivots=pivots)
 
 
@@ -137,64 +145,107 @@ def in_use(coarse: Plan) -> NDArray[np.bool_]:
     return used
 
 
-def coarsen(mass: Floats, places: Floats, *, side: float) -> tuple[Floats, Floats, Indices]:
-    """Gather points into square cells.
+@dataclass(frozen=True)
+class Cells:
+    """Points gathered into cells.
 
-    mass     (n,)
-    places   (n, d)
-    returns  (cells,) masses, (cells, d) centres of mass, (n,) the cell of each point
+    mass     (cells,)
+    places   (cells, d) int64, counted in cells
+    owner    (points,) the cell of each point
+    mean     (cells, points) sparse, the share of each point in its cell
+    largest  points in a cell at most
     """
-    cell = np.floor(places / side).astype(np.int64)
-    _, owner = np.unique(np.ravel_multi_index(tuple(cell.T), tuple(cell.max(0) + 1)), return_inverse=True)
+
+    mass: Floats
+    places: Indices
+    owner: Indices
+    mean: sparse.csr_array
+    largest: int
+
+
+def gathered(mass: Floats, cells: Indices) -> Cells:
+    """Points of some mass (points,) gathered by the places (points, d) of their cells."""
+    numbers = np.ravel_multi_index(tuple(cells.T), tuple(cells.max(0) + 1))
+    _, first, owner = np.unique(numbers, return_index=True, return_inverse=True)
     total = np.bincount(owner, mass).astype(np.float64)
-    centre = np.stack([np.bincount(owner, mass * x) / total for x in places.T], axis=1)
-    return total, centre, owner.astype(np.int64)
+    shares = (mass / total[owner]).astype(np.float32)
+    mean = sparse.csr_array((shares, (owner, np.arange(len(mass)))), shape=(len(total), len(mass)))
+    return Cells(total, cells[first], owner, mean, int(np.bincount(owner).max()))
+
+
+def between_cells(source: Cells, target: Cells, distance: Floats, *, pivots: int) -> Plan:
+    """The optimal plan between cells with the distances (n, m); the guess of arcs comes from cells twice as wide."""
+    if distance.size <= DENSE:
+        flow, cost, u, v = dense(source.mass, target.mass, distance, pivots=pivots)
+        return Plan(cost, u, v, *np.nonzero(flow))
+    wide_source = gathered(source.mass, source.places // 2)
+    wide_target = gathered(target.mass, target.places // 2)
+    partly = wide_target.mean @ distance.T  # (wide cells of the truth, cells of the map)
+    coarse = between_cells(wide_source, wide_target, wide_source.mean @ partly.T, pivots=pivots)
+    u = (partly - coarse.v[:, None]).min(0)
+    guess = promising(distance, u) | in_use(coarse)[wide_source.owner][:, wide_target.owner]
+    return refine(source.mass, target.mass, distance, np.flatnonzero(guess), pivots=pivots)
 
 
 def promising(distance: Floats, u: Floats) -> NDArray[np.bool_]:
-    """The arcs with the least reduced cost under the potential of the sources, about `ARCS_PER_POINT` for each point.
-
-    distance  (n, m)
-    u         (n,)
-    returns   (n, m)
-    """
-    n, m = distance.shape
+    """The arcs (n, m) with the least reduced cost under the potential of the sources u (n,); distance (n, m)."""
     reduced = distance - (distance - u[:, None]).min(0)
     reduced -= reduced.min(1, keepdims=True)
+    return least(reduced, ARCS_PER_POINT)
+
+
+def least(reduced: Floats, arcs: int) -> NDArray[np.bool_]:
+    """The entries of reduced (n, m) that are the least, about so many for each of the n + m points."""
+    n, m = reduced.shape
     sample = reduced[::37].ravel()  # enough for the quantile; odd, to step across the columns of a picture
-    rank = min(len(sample) - 1, int(len(sample) * ARCS_PER_POINT * (n + m) / (n * m)))
+    rank = min(len(sample) - 1, int(len(sample) * arcs * (n + m) / (n * m)))
     return reduced <= np.partition(sample, rank)[rank]
 
 
 def refine(supply: Floats, demand: Floats, distance: Floats, arcs: Indices, *, pivots: int) -> Plan:
-    """Solve over `arcs`, add every arc that could improve the plan, and repeat until there is none.
+    """Solve over `arcs`, add every arc that could improve the plan, and repeat until they save nothing to speak of.
 
     supply    (n,)
     demand    (m,)
     distance  (n, m)
     arcs      (arcs,) positions in the flattened `distance`, enough of them for a plan to exist
+
+    An arc that is farther from improving the plan than the best of the others is near it leaves again.
     """
     solver = private_solver("emd_c_sparse")
     assert solver is not None
     n, m = distance.shape
     u = v = None
+    room = np.empty_like(distance)
     # The potentials carry the rounding of an artificial cost, about (n + m) times the largest distance.
     rounding = 2 * np.finfo(np.float64).eps * (n + m) * distance.max()
-    for _ in range(ROUNDS):
+    for turn in range(ROUNDS):
         rows, columns = np.divmod(arcs, m)
+        costs = distance.flat[arcs]
         tail, head, _mass, cost, u, v, code = solver(
-            supply, demand, rows.astype(np.uint64), columns.astype(np.uint64), distance.flat[arcs], pivots, u, v
+            supply, demand, rows.astype(np.uint64), columns.astype(np.uint64), costs, pivots, u, v
         )
         check(code, pivots)
-        better = improving(distance, u, v, rounding)
-        if not len(better):
+        low = np.subtract(distance, v, out=room).min(1) - u
+        if low.min() >= -rounding or proven_gap(supply, low) <= GAP:
             return Plan(cost, u, v, tail.astype(np.int64), head.astype(np.int64))
-        arcs = np.concatenate([arcs, better])
+        if turn < DROPS:
+            arcs = arcs[costs - u[rows] - v[columns] <= -low.min()]
+        arcs = np.concatenate([arcs, below(room, u, low, rounding)])
     raise NotOptimalError(f"columns were still missing after {ROUNDS} rounds")
 
 
-def improving(distance: Floats, u: Floats, v: Floats, rounding: float) -> Indices:
-    """Positions in the flattened distance (n, m) of the arcs whose reduced cost is below zero by more than rounding."""
-    reduced = distance - v
-    reduced -= u[:, None]
-    return np.flatnonzero(reduced < -rounding)
+def below(lowered: Floats, u: Floats, low: Floats, rounding: float) -> Indices:
+    """The arcs, in the flattened `lowered` (n, m), that lie below u (n,) by more than rounding; low (n,) by row."""
+    rows = np.flatnonzero(low < -rounding)
+    where, columns = np.nonzero(lowered[rows] < (u[rows] - rounding)[:, None])
+    return rows[where] * lowered.shape[1] + columns
+
+
+def proven_gap(supply: Floats, low: Floats) -> float:
+    """How far the cost can be above the optimum, by duality: potentials lowered to be feasible are a lower bound.
+
+    supply  (n,)
+    low     (n,) the least of the costs less the potentials
+    """
+    return -float(supply @ low.clip(max=0))

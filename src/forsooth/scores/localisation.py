@@ -89,6 +89,14 @@ def ima(attribution: Tensor, truth: Tensor) -> Tensor:
     return (size * truth.flatten(1)).sum(1) / size.sum(1)
 
 
+def nonzero_pixels(maps: Tensor, truth: Tensor) -> dict[str, Tensor]:
+    """Of maps (n, side, side): pixels that are not zero, and the share of them in the truth, nan where none is. (n,)"""
+    named = maps.flatten(1) != 0
+    count = named.sum(1).double()
+    right = (named & truth.flatten(1)).sum(1).double()
+    return {"nonzero": count, "own right": torch.where(count > 0, right / count, torch.nan)}
+
+
 PRECISION = Metric(
     name="precision",
     function=precision,

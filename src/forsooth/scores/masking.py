@@ -1,9 +1,12 @@
 """What happens when players are hidden one after the other, and how much that depends on the order."""
 
+from dataclasses import replace
+
 import torch
 from torch import Tensor
 
-from forsooth.games.values import Game, part_of, values_of
+from forsooth.games.chains import prepared
+from forsooth.games.values import Game, values_of
 from forsooth.records import UsageError
 
 
@@ -84,19 +87,19 @@ def curve(played: Game, attribution: Tensor, *, steps: int, hide: bool) -> Tenso
     expected = (len(played.x), played.count)
     if tuple(attribution.shape) != expected:
         raise UsageError(f"`attribution` must have shape (n, players) {expected}, got {tuple(attribution.shape)}")
-    shown = reached(attribution, counts(played.count, steps))
-    if hide:
-        shown = ~shown
-    if not len(shown):
-        return played.x.new_empty(0, steps + 1)
-    values = torch.cat([values_of(part_of(played, i, i + 1), masks) for i, masks in enumerate(shown)])
+    ranks = ranks_of(attribution)
+    if played.roles is not None:
+        ranks = ranks.gather(1, played.roles)
+    reached = torch.arange(played.count) < counts(played.count, steps)[:, None]  # (steps + 1, ranks)
+    # with its rank as its role every player of every input reads the same masks, and one forward takes many inputs
+    played = prepared(replace(played, roles=ranks), len(ranks) * len(reached))
+    values = values_of(played, reached ^ hide)
     return values.masked_fill(~attribution.isfinite().all(1, keepdim=True), torch.nan)
 
 
-def reached(attribution: Tensor, counts: Tensor) -> Tensor:
-    """Who of the players of attribution (n, players) is among the highest, for each of counts (s,). (n, s, players)"""
-    ranks = attribution.detach().argsort(dim=1, descending=True, stable=True).argsort(dim=1)  # 0: the highest
-    return ranks[:, None] < counts.to(ranks.device)[:, None]
+def ranks_of(attribution: Tensor) -> Tensor:
+    """The place of every player of attribution (n, players) from the highest, 0, to the lowest; ties by number."""
+    return attribution.detach().argsort(dim=1, descending=True, stable=True).argsort(dim=1)
 
 
 def counts(players: int, steps: int) -> Tensor:

@@ -10,6 +10,8 @@ from torch import Tensor
 
 from forsooth.records import Metric, UsageError
 
+FIRST = 3  # "the first few words"
+
 
 class Counts(NamedTuple):
     """For each document, (n,) float64: words selected that are in the truth, words selected, words of the truth, words.
@@ -68,6 +70,45 @@ def peaks(weights: Tensor) -> Tensor:
     return (weights > padded[:-2]) & (weights > padded[2:])
 
 
+def standing_out(weights: Tensor, correlating: Tensor, non_correlating: Tensor, other: Tensor) -> dict[str, float]:
+    """How articles of one document stand out: weights and the masks of the three kinds of words, each (length,).
+
+    attr, attr_non_correlating            shares of the weights, see `share_on`
+    articles_above_…, others_above_…      shares of the words of that kind that are `peaks`
+    largest_is_article                    whether the word of largest weight is a correlating article, 1 or 0
+    """
+    above = peaks(weights)
+    return {
+        "attr": share_on(weights, correlating),
+        "articles": int(correlating.sum()),
+        "attr_non_correlating": share_on(weights, non_correlating),
+        "frequency": correlating.double().mean().item(),
+        "articles_above_neighbours": share_of(above, correlating),
+        "others_above_neighbours": share_of(above, other),
+        "largest_is_article": int(correlating[int(weights.argmax())]),
+    }
+
+
+def share_of(hits: Tensor, mask: Tensor) -> float:
+    """The share of the words of a mask (length,) that are hits (length,); nan of none."""
+    return hits[mask].double().mean().item()
+
+
+def kinds_selected(chosen: Tensor, correlating: Tensor, non_correlating: Tensor, other: Tensor) -> dict[str, float]:
+    """How many words of one document are selected, of which kind; all masks (length,). Of articles, how many there are.
+
+    first_others  of the first few words alone
+    """
+    return {
+        "selected": float(chosen.sum()),
+        "articles": int(correlating.sum()),
+        "hits": float((chosen & correlating).sum()),
+        "misled": float((chosen & non_correlating).sum()),
+        "others": int((chosen & other).sum()),
+        "first_others": int((chosen & other)[:FIRST].sum()),
+    }
+
+
 def frequency(truth: Tensor, tokens: Tensor) -> Tensor:
     """The share (n,) float64 of the words of a document that are in the truth; nan for an empty document."""
     inside, words = masks(truth, truth, tokens)
@@ -91,6 +132,16 @@ def counts(selection: Tensor, truth: Tensor, tokens: Tensor) -> Counts:
     chosen = (selection.detach() != 0) & words
     parts = (chosen & inside, chosen, inside, words)
     return Counts(*(part.sum(1, dtype=torch.float64).masked_fill(~finite, torch.nan) for part in parts))
+
+
+def counts_by_kind(
+    selection: Tensor, correlating: Tensor, non_correlating: Tensor, tokens: Tensor
+) -> list[dict[str, float]]:
+    """`counts` of each document with correlating words as the truth, and `misled`: selected non-correlating ones."""
+    columns = counts(selection, correlating, tokens)._asdict()
+    columns["misled"] = counts(selection, non_correlating, tokens).hits
+    lines = torch.stack(list(columns.values()), dim=1).tolist()
+    return [dict(zip(columns, line, strict=True)) for line in lines]
 
 
 def precision_selected(selection: Tensor, truth: Tensor, tokens: Tensor) -> Tensor:
@@ -131,6 +182,16 @@ def optimal_document(rate: float, relevant: Tensor, words: Tensor) -> Optimum:
     """
     each, all_words = _checked(rate, relevant, words)
     return _best(torch.minimum(each, rate * all_words).sum(), each.sum(), rate * all_words.sum())
+
+
+OPTIMA = {"dataset": optimal_dataset, "document": optimal_document}
+
+
+def optimum(line: str, rate: float, relevant: Tensor, words: Tensor) -> Optimum:
+    """The best on a line of Fig. 8, by its name in `OPTIMA`; not defined where nothing is selected."""
+    if not rate:
+        return Optimum(torch.nan, torch.nan)
+    return OPTIMA[line](rate, relevant, words)
 
 
 def _best(hits: Tensor, relevant: Tensor, selected: Tensor) -> Optimum:

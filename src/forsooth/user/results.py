@@ -8,7 +8,7 @@ from typing import ClassVar
 import pandas as pd
 
 from forsooth.store import write_atomically
-from forsooth.wording import markdown_table
+from forsooth.wording import html_piece, markdown_table, printed_table
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,10 @@ class Result:
         return self.table
 
     def __str__(self) -> str:
-        return f"{self.shown().to_string(index=False)}\n\n{self.words}"
+        return f"{printed_table(self.shown())}\n\n{self.words}"
+
+    def _repr_html_(self) -> str:
+        return html_piece(self.title, self.shown(), self.words)
 
     def markdown(self) -> str:
         """The table and the words as a page."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from forsooth.adapters.methods import NamedMethod
 from forsooth.engine import Progress, execute, make_task
-from forsooth.progress import Silent
+from forsooth.progress import fitting_progress
 from forsooth.records import Cell, Task
 from forsooth.store import Store
 
@@ -44,7 +44,7 @@ def carry_out(
 
     shared  arguments that all tasks have; None where the model or a method lives in memory
     """
-    bar = progress or Silent()
+    bar = progress or fitting_progress()
     if folder is None or shared is None:
         return do_here(steps, bar)
     return do_in_store(steps, shared, Store(folder / "store"), workers=workers, progress=bar)

@@ -127,7 +127,7 @@ def test_a_model_that_does_not_listen():
         ),
         ({"model": own_models.a_dictionary}, r"`model` must give an array or tensor of shape \(n, classes\), got dict"),
         ({"model": nn.Linear(5, 2)}, r"`model` must take inputs of shape .*, but it raised RuntimeError"),
-        ({"model": LinearRegression()}, r"`model` must have predict_proba, got LinearRegression without it; .*lambda"),
+        ({"model": LinearRegression()}, r"`model` must take inputs of shape \(4, 6\), but it raised NotFittedError"),
         ({"model": 7}, r"`model` must be a torch module, an estimator with predict_proba or a function .*, got int"),
         (
             {"model": lambda x: x.nonsense},

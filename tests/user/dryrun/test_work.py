@@ -21,6 +21,7 @@ from typer.testing import CliRunner
 import forsooth
 from forsooth import cli
 from forsooth.datasets.manipulations import joint_region
+from forsooth.datasets.visibility import legible
 from forsooth.records import UsageError
 from forsooth.suites.planted import data as planted
 from forsooth.user.dryrun import DryRunRequest, request, work
@@ -349,5 +350,5 @@ def test_all_images_take_part_and_the_label_is_the_artefact(photos):
 def test_regions_are_symmetric_so_that_images_may_be_mirrored():
     for name in request.artefact_names([]):
         for side in (32, 64, 100):
-            region = joint_region([planted.legible(name, level=3, side=side)], size=(side, side))
+            region = joint_region([legible(name, level=3, side=side)], size=(side, side))
             assert torch.equal(region, region.flip(-1)), (name, side)

@@ -200,3 +200,10 @@ def test_inputs_without_a_map_count_as_drawn_and_rivals_are_corrected_for():
     advice = words.advice(methods, pd.concat([many, *spare], ignore_index=True), 0.1)
     assert "half does so clearly more often" not in advice  # … but not as one of three
     assert "half does so clearly more often" in words.advice(methods[:2], many, 0.1)
+
+
+def test_where_all_mislead_none_is_recommended():
+    rows = pd.DataFrame({"method": "a", "sample": range(20), "change": 0.9, "status": "ok", "value": 1.0})
+    methods = pd.DataFrame({"method": ["a"], "low": [0.8], "attention": [0.95]})
+    assert words.advice(methods, rows, 0.1).startswith("Believe none of them about such a place: a is least drawn.")
+    assert words.advice(methods.assign(low=0.1), rows, 0.1).startswith("Least drawn to what has no function: a.")

@@ -202,11 +202,10 @@ def estimate(subject: Subject, role: str, start: int, stop: int) -> Estimate:
 def explain_players(subject: Subject, named: NamedMethod) -> Cell:
     """What a method says of every player, (n, players), or why it says nothing. The others go on whatever it does."""
     method = named.method
-    try:
-        with explain.lent_randomness(seeds.derive(subject.request.seed, named.name)):
-            maps = maps_of(subject, named)
-    except (Exception, SystemExit) as error:  # a user's method may raise anything, or leave
-        return Cell(facts=explain.refusal(error))
+    answer = answer_of(subject, named)
+    if answer.facts["status"] != "ok":
+        return answer
+    maps = answer.tensors["maps"].to(subject.x.device)
     labels, count = players.seats(maps, subject.seats.labels)
     channels: Any = "sum"
     if method.values == "derivative":
@@ -214,21 +213,28 @@ def explain_players(subject: Subject, named: NamedMethod) -> Cell:
     tensors = {"players": players.collect(maps.detach(), labels, count, channels=channels).cpu()}
     if method.promise and not speaks_of_units(method, subject):
         tensors["gap"] = completeness_gap(maps, promised(subject, named)).cpu()
-    return Cell(tensors=tensors, facts={"status": "ok", "message": ""})
+    return Cell(tensors=tensors, facts=answer.facts)
 
 
-def maps_of(subject: Subject, named: NamedMethod) -> Tensor:
+def answer_of(subject: Subject, named: NamedMethod) -> Cell:
     """The maps of all inputs, (n, *played shape), or (n, 1, *places of the layer) of a method that speaks of units."""
+    seed = seeds.derive(subject.request.seed, named.name)
     if speaks_of_units(named.method, subject):
-        return unit_maps(named.method, subject)
-    method = methods.accepting_arrays(named.method)
-
-    def ask(places: Tensor) -> Tensor:
-        return explain.maps_of(method, question(subject, named, places))
-
+        try:
+            with explain.lent_randomness(seed):
+                maps = unit_maps(named.method, subject)
+        except (Exception, SystemExit) as error:  # a user's method may raise anything, or leave
+            return Cell(facts=explain.refusal(error))
+        return Cell(tensors={"maps": maps.detach()}, facts={"status": "ok", "message": ""})
     # A null ignores the model, so it may see all inputs at once even where the model cannot.
-    size = len(subject.x) if method.null else subject.step
-    return chunks.over(ask, torch.arange(len(subject.x)), size=size)
+    size = len(subject.x) if named.method.null else subject.step
+    parts: list[Cell] = []
+    for places in torch.arange(len(subject.x)).split(size):
+        asked = question(subject, named, places)
+        parts.append(explain.answered(named.method, asked, seed=seed, wrap=methods.accepting_arrays))
+        if parts[-1].facts["status"] != "ok":
+            return parts[-1]
+    return Cell(tensors={"maps": torch.cat([part.tensors["maps"] for part in parts])}, facts=parts[0].facts)
 
 
 def unit_maps(method: Method, subject: Subject) -> Tensor:

@@ -19,7 +19,7 @@ from forsooth import plugins, seeds
 from forsooth.adapters import models
 from forsooth.engine import Progress, one_thread
 from forsooth.models.specimens import CLASSES, ROWS, Specimen, only, specimens, without_shifts
-from forsooth.progress import Silent
+from forsooth.progress import fitting_progress
 from forsooth.records import Method
 from forsooth.scores.promises import completeness_gap
 from forsooth.suites import explain
@@ -33,7 +33,7 @@ State = dict[str, Any]  # by the keys of `words.CHANGES`
 def answer(request: CheckRequest, *, progress: Progress | None = None) -> CheckResult:
     """Tries the method on small networks and says what breaks the contract. See `forsooth.check`."""
     named = request.named()
-    bar = progress or Silent()
+    bar = progress or fitting_progress()
     evidence = []
     with surroundings_restored(), explain.lent_randomness(request.seed):  # torch draws weights when it makes a layer
         kinds = specimens(request.seed, request.device)

@@ -11,18 +11,19 @@ from forsooth.adapters import models
 from forsooth.adapters.trainings import LABELS, FailedTraining, call_training, model_name, ready_model
 from forsooth.attributions import METHODS
 from forsooth.engine import task
+from forsooth.models.gates import Gate
 from forsooth.records import NO_MODEL, Cell, Dataset, Row
 from forsooth.suites import explain as explaining
-from forsooth.suites.networks import inside
+from forsooth.suites.networks import NOT_EXPLAINED, inside
 from forsooth.suites.planted import data as planted
 from forsooth.suites.planted import explanations
 from forsooth.suites.planted import tasks as planting
 from forsooth.suites.planted.data import DataSpec
 from forsooth.suites.planted.explanations import Ask
-from forsooth.suites.planted.tasks import Columns, Gate
+from forsooth.suites.planted.tasks import Columns
 
 NO_MODEL_GIVEN = {"status": "skipped", "message": "there is no model to explain"}
-BELOW_GATE = {"status": "below gate", "message": planting.NOT_EXPLAINED}
+BELOW_GATE = {"status": "below gate", "message": NOT_EXPLAINED}
 
 
 def training_data(spec: DataSpec, *, seed: int, device: str) -> Dataset:

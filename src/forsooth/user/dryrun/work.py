@@ -13,16 +13,19 @@ import pandas as pd
 from forsooth import plugins, seeds
 from forsooth.adapters.trainings import load_training
 from forsooth.arguments import run_folder
+from forsooth.datasets.visibility import legible
 from forsooth.engine import Progress, execute, make_task
-from forsooth.progress import Silent
+from forsooth.models.gates import Gate
+from forsooth.progress import fitting_progress
 from forsooth.records import NO_MODEL, Method, Plan, Task, UsageError
 from forsooth.runs import assemble
 from forsooth.scores.planted import ATTR
 from forsooth.store import Store
+from forsooth.suites.planning import versions
 from forsooth.suites.planted import data as planted
 from forsooth.suites.planted import tasks as planting
 from forsooth.suites.planted.data import DataSpec, Images
-from forsooth.suites.planted.explanations import Ask, versions_of
+from forsooth.suites.planted.explanations import Ask
 from forsooth.suites.planted.plan import RECIPES
 from forsooth.suites.planted.settings import PRESENCES
 from forsooth.suites.planted.tasks import Columns
@@ -31,7 +34,7 @@ from forsooth.user.dryrun.request import NET, DryRunRequest, outside
 from forsooth.user.dryrun.result import DryRun, demand_a_model, tabled
 
 MAX_P_VALUE = 1e-3  # largest probability of a model's accuracy for one that does not use the artefact
-GATE = planting.Gate(accuracy=0.0, max_p_value=MAX_P_VALUE)
+GATE = Gate(accuracy=0.0, max_p_value=MAX_P_VALUE)
 PROVING = 10  # test images: all of them right by chance has a probability of 2^-10, below MAX_P_VALUE
 GOOD = 0.9  # accuracy on val below which our own training is restarted, once
 STEPS = 1_000  # of our own training, at least …
@@ -48,7 +51,7 @@ def answer(
     folder = outside(out or Path("forsooth-runs") / "dryrun", request.data)
     work = plan(request)
     cells = Store(run_folder(folder) / "store")
-    execute(work.tasks, cells, workers=workers, progress=progress or Silent())
+    execute(work.tasks, cells, workers=workers, progress=progress or fitting_progress())
     result = result_from(request, work, cells, folder)
     result.keep(folder, "dryrun", result.table)
     started = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
@@ -142,7 +145,7 @@ def usable_images(request: DryRunRequest) -> Images:
 
 def panel(name: str, images: Images, request: DryRunRequest) -> tuple[Columns, DataSpec]:
     """The columns that the rows of an artefact share, and what decides the planted data."""
-    artefact = planted.legible(name, level=request.visibility, side=request.size)
+    artefact = legible(name, level=request.visibility, side=request.size)
     seed = seeds.derive(request.seed, "dry run", name)
     spec = DataSpec(images=images, pair=None, manipulation=artefact, r=0.5, border=None, seed=seed)
     own: Columns = {"level": request.visibility, "model_seed": 0, "experiment": "dry run", "kind": "all"}
@@ -156,7 +159,7 @@ def ask_of(method: Method, spec: DataSpec, request: DryRunRequest) -> Ask:
         samples=request.samples,
         presences=PRESENCES,
         output=method.output or "logits",
-        metrics=versions_of([ATTR.name]),
+        metrics=versions([ATTR.name]),
         checkpoints=False,
         show=True,
         seed=seeds.derive(request.seed, "method", spec.seed),

@@ -118,16 +118,18 @@ def ask(case: Case, patched: Tensor, named: NamedMethod) -> Cell:
     patched  (n, *shape), the inputs with their patches
     """
     tensors = {name: torch.full((len(case.x),), torch.nan, dtype=torch.float64) for name in ("change", "rise", "gap")}
-    try:
-        maps = maps_of(case, named, case.x, "x")
-        before = saliency(case, maps)
-        after = saliency(case, maps_of(case, named, patched, "patched"))
-        gap = tensors["gap"]
-        if named.method.promise:
-            gap = completeness_gap(maps, promised(case, named)).cpu()
-    except (Exception, SystemExit) as error:  # a user's method may raise anything, or leave
-        return Cell(tensors=tensors, facts=explain.refusal(error))
-    return Cell(tensors={**changes(case, before, after), "gap": gap}, facts={"status": "ok", "message": ""})
+    answers = []
+    for x, name in ((case.x, "x"), (patched, "patched")):
+        answers.append(answer_to(case, named, x, name))
+        if answers[-1].facts["status"] != "ok":
+            return Cell(tensors=tensors, facts=answers[-1].facts)
+    maps, later = (one.tensors["maps"].to(case.x.device) for one in answers)
+    gap = tensors["gap"]
+    if named.method.promise:
+        gap = completeness_gap(maps, promised(case, named)).cpu()
+    return Cell(
+        tensors={**changes(case, saliency(case, maps), saliency(case, later)), "gap": gap}, facts=answers[0].facts
+    )
 
 
 def changes(case: Case, before: Tensor, after: Tensor) -> dict[str, Tensor]:
@@ -187,11 +189,11 @@ def saliency(case: Case, maps: Tensor) -> Tensor:
     return reduced(maps, lowest="zero")
 
 
-def maps_of(case: Case, named: NamedMethod, x: Tensor, name: str) -> Tensor:
+def answer_to(case: Case, named: NamedMethod, x: Tensor, name: str) -> Cell:
     """(n, *shape). Every input has draws of its own, and others with the patch than without."""
-    method = methods.accepting_arrays(named.method)
-    if "layer" in method.needs and case.layer is None:
-        raise ValueError(f"{named.name} reads a layer that gives a map, and the model has none: name a `layer`")
+    if "layer" in named.method.needs and case.layer is None:
+        message = f"ValueError: {named.name} reads a layer that gives a map, and the model has none: name a `layer`"
+        return Cell(facts={"failed": True, "status": "error", "message": message})
     seed = seeds.derive(case.request.seed, named.name, name)
     game: dict[str, Any] = {}
     if not named.own:
@@ -208,5 +210,4 @@ def maps_of(case: Case, named: NamedMethod, x: Tensor, name: str) -> Tensor:
         game=game,
         whole=named.own,
     )
-    with explain.lent_randomness(seed):
-        return explain.maps_of(method, question, stream="draws").detach()
+    return explain.answered(named.method, question, seed=seed, stream="draws", wrap=methods.accepting_arrays)

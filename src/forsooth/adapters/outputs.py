@@ -1,0 +1,56 @@
+"""What a user's module gives: a tensor, or a record, dict or tuple that holds the logits somewhere."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+NAMES = ("logits", "scores", "predictions", "out", "output")  # by which libraries call the outputs of a classifier
+
+
+class Logits(nn.Module):
+    """A module that gives the logits of another one, whose output is no tensor.
+
+    It stays in the mode of the module inside, and the parts of that are found below `inner`.
+    """
+
+    def __init__(self, inner: nn.Module) -> None:
+        super().__init__()
+        self.inner = inner
+        self.training = inner.training
+
+    def forward(self, x: Tensor) -> Tensor:
+        logits = logits_in(self.inner(x))
+        if logits is None:
+            raise TypeError(f"the output of {type(self.inner).__name__} holds no logits of shape (n, classes)")
+        return logits
+
+
+def logits_in(output: Any) -> Tensor | None:
+    """The logits (n, classes) in what a model gave; None where nothing looks like them."""
+    if isinstance(output, Tensor):
+        return output
+    if isinstance(output, Mapping):
+        return _first([output[name] for name in NAMES if name in output] or list(output.values()))
+    named = [getattr(output, name) for name in NAMES if isinstance(getattr(output, name, None), Tensor)]
+    if named:
+        return _first(named)
+    if isinstance(output, tuple | list):
+        return _first(list(output))
+    return None
+
+
+def _first(values: list[Any]) -> Tensor | None:
+    """The first that has a row of numbers for each input: a loss has none, hidden states have more axes."""
+    fitting = [value for value in values if isinstance(value, Tensor) and value.ndim == 2]
+    return next(iter(fitting), None)
+
+
+def unwrapped(module: nn.Module, x: Tensor) -> nn.Module:
+    """The module itself if it gives a tensor for x (n, *shape) or nothing known; else one that gives its logits."""
+    with torch.no_grad():
+        output = module(x[:1])
+    if isinstance(output, Tensor) or logits_in(output) is None:
+        return module
+    return Logits(module)

@@ -1,0 +1,220 @@
+"""What the user gave, as tensors: maps by method, and the samples that they are scored against."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from PIL import Image
+from torch import Tensor
+
+from forsooth.adapters import inputs
+from forsooth.datasets.folders import SUFFIXES
+from forsooth.records import Dataset, UsageError
+from forsooth.user.export import FILE, Samples, read_samples
+
+IDS = "sample"  # an array of this name in a file of maps says which sample each map is of
+UNNAMED = "arr_0"  # what numpy calls an array that nobody named
+READABLE = (*inputs.FILES, *SUFFIXES)
+
+
+@dataclass(frozen=True)
+class Maps:
+    """Maps of one method.
+
+    values  (k, *shape)
+    ids     (k,) of which samples they are; None: of all, in their order
+    """
+
+    values: Tensor
+    ids: tuple[str, ...] | None = None
+
+
+def maps_from(value: Any, known: Collection[str]) -> dict[str, Maps]:
+    """method -> its maps.
+
+    value  a file or a folder, an array, or arrays by name
+    known  ids of the samples
+    """
+    if isinstance(value, Mapping):
+        return maps_by_name(dict(value), "maps")
+    if not isinstance(value, str | Path):
+        return {"maps": Maps(numbers(value, "maps"))}
+    path = Path(value)
+    if path.is_dir():
+        return maps_in_folder(path, known)
+    return maps_by_name(inputs.arrays_in(path, "maps"), path.stem)
+
+
+def maps_by_name(arrays: dict[str, Any], stem: str) -> dict[str, Maps]:
+    """Maps from arrays by the names of methods, beside which one may say of which samples they are."""
+    ids = None
+    if IDS in arrays:
+        ids = tuple(str(one) for one in np.asarray(arrays.pop(IDS)).tolist())
+    if set(arrays) == {UNNAMED}:
+        arrays = {stem: arrays[UNNAMED]}
+    return {str(name): Maps(numbers(array, "maps"), ids) for name, array in arrays.items()}
+
+
+def maps_in_folder(folder: Path, known: Collection[str]) -> dict[str, Maps]:
+    """Files named by their samples are maps of one method; else a file, or a folder of such files, is a method."""
+    files = files_in(folder)
+    if files and {file.stem for file in files} <= set(known):
+        return {folder.resolve().name: single_maps(files)}
+    found: dict[str, Maps] = {}
+    for file in files:
+        if file.suffix in inputs.FILES:
+            found |= maps_by_name(inputs.arrays_in(file, "maps"), file.stem)
+    for inner in sorted(path for path in folder.iterdir() if path.is_dir()):
+        own = files_in(inner)
+        if own:
+            found[inner.name] = single_maps(own)
+    if not found:
+        raise UsageError(
+            f"`maps` must be a folder with files of maps ({', '.join(inputs.FILES)}), got none in {folder}"
+        )
+    return found
+
+
+def files_in(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.iterdir() if path.suffix.lower() in READABLE and path.is_file())
+
+
+def single_maps(files: Sequence[Path]) -> Maps:
+    """One map from each file, named by its sample."""
+    values = [numbers(from_file(file, "maps"), "maps") for file in files]
+    return Maps(stacked(values, files, "maps"), tuple(file.stem for file in files))
+
+
+def from_file(file: Path, argument: str) -> Any:
+    """The array in a file of numbers, or the picture (h, w) or (c, h, w) in another."""
+    if file.suffix in inputs.FILES:
+        return inputs.from_file(file, argument)
+    try:
+        with Image.open(file) as image:
+            pixels = np.asarray(image if image.mode in ("L", "RGB", "1") else image.convert("L"))
+    except OSError as error:
+        raise UsageError(f"`{argument}` must be images that can be read, got {file}: {error}") from error
+    return pixels.astype(np.float32) if pixels.ndim == 2 else pixels.transpose(2, 0, 1).astype(np.float32)
+
+
+def stacked(values: Sequence[Tensor], files: Sequence[Path], argument: str) -> Tensor:
+    for value, file in zip(values, files, strict=True):
+        if value.shape != values[0].shape:
+            first = f"{files[0].name} has {tuple(values[0].shape)}"
+            raise UsageError(f"`{argument}` must all have one shape; {first}, {file.name} has {tuple(value.shape)}")
+    return torch.stack(list(values))
+
+
+def numbers(value: Any, argument: str) -> Tensor:
+    found, _ = inputs.numbers(value, argument)
+    if found.is_complex():
+        raise UsageError(f"`{argument}` must be real numbers, got {found.dtype}")
+    return found.cpu()
+
+
+def samples_from(truth: Any, images: Any) -> Samples:
+    """The samples, with their inputs where these are known."""
+    samples = known_truth(truth)
+    if images is not None:
+        x = known_images(images, samples.ids)
+        samples = Samples(samples.name, samples.ids, samples.truth, x)
+    check_samples(samples)
+    if samples.x is not None and samples.x.shape[1:-1] == samples.truth.shape[1:]:
+        return Samples(samples.name, samples.ids, samples.truth, samples.x.movedim(-1, 1))  # channels came last
+    return samples
+
+
+def known_truth(truth: Any) -> Samples:
+    """The samples, from an export, a folder of masks, a file, an array or a dataset."""
+    if isinstance(truth, Dataset):
+        if truth.truth is None:
+            raise UsageError(f"`truth` must be a dataset whose truth is known, got {truth.name!r}")
+        return Samples(truth.name, counted_ids(truth.truth), truth.truth, truth.x)
+    if isinstance(truth, str | Path) and Path(truth).is_dir():
+        folder = Path(truth)
+        if (folder / FILE).is_file():
+            return read_samples(folder)
+        return masks_in(folder)
+    mask = numbers(truth, "truth") != 0
+    if mask.ndim > 3 and mask.shape[1] == 1:
+        mask = mask.squeeze(1)
+    return Samples("your samples", counted_ids(mask), mask)
+
+
+def counted_ids(values: Tensor) -> tuple[str, ...]:
+    return tuple(str(number) for number in range(len(values)))
+
+
+def masks_in(folder: Path) -> Samples:
+    """Masks named by their samples; what is not black is true."""
+    files = files_in(folder)
+    if not files:
+        raise UsageError(f"`truth` must be a folder of masks or one of `forsooth export-data`, got no mask in {folder}")
+    masks = [numbers(from_file(file, "truth"), "truth") != 0 for file in files]
+    flat = [mask.any(0) if mask.ndim == 3 else mask for mask in masks]
+    return Samples(folder.resolve().name, tuple(file.stem for file in files), stacked(flat, files, "truth"))
+
+
+def known_images(images: Any, ids: Sequence[str]) -> Tensor:
+    """The inputs (n, *shape) of the samples: files are found by their names."""
+    if not isinstance(images, str | Path) or not Path(images).is_dir():
+        return numbers(images, "images")
+    by_name = {file.stem: file for file in files_in(Path(images))}
+    lost = [name for name in ids if name not in by_name]
+    if lost:
+        raise UsageError(f"`images` must have a file for each sample of `truth`; {lost[0]} is missing in {images}")
+    files = [by_name[name] for name in ids]
+    return stacked([numbers(from_file(file, "images"), "images") for file in files], files, "images")
+
+
+def check_samples(samples: Samples) -> None:
+    if samples.truth.ndim < 2 or not samples.truth.numel():
+        raise UsageError(f"`truth` must have shape (n, *map) and not be empty, got {tuple(samples.truth.shape)}")
+    if len(set(samples.ids)) != len(samples.ids):
+        raise UsageError("`truth` must have each sample once, got two of one name")
+    if samples.x is None:
+        return
+    size = tuple(samples.truth.shape)
+    fits = [tuple(samples.x.shape), without_axis(samples.x, 1), without_axis(samples.x, -1)]
+    if size not in fits:
+        raise UsageError(f"`images` must fit the masks {size}, with or without channels, got {fits[0]}")
+
+
+def without_axis(x: Tensor, axis: int) -> tuple[int, ...]:
+    sizes = list(x.shape)
+    del sizes[axis]
+    return tuple(sizes)
+
+
+def places(maps: Maps, samples: Samples, method: str) -> Tensor:
+    """Which sample each map is of. (k,)"""
+    if maps.ids is None:
+        if len(maps.values) != len(samples.ids):
+            expected = f"one for each of {len(samples.ids)} samples, or have their numbers in an array `{IDS}`"
+            raise UsageError(f"`maps` must be {expected}; {method} has {len(maps.values)}")
+        return torch.arange(len(samples.ids))
+    order = {name: place for place, name in enumerate(samples.ids)}
+    unknown = [name for name in maps.ids if name not in order]
+    if unknown or len(set(maps.ids)) != len(maps.ids) or len(maps.ids) != len(maps.values):
+        wrong = f"a sample {unknown[0]}" if unknown else f"{len(maps.values)} maps for {len(set(maps.ids))} samples"
+        raise UsageError(
+            f"`maps` must have one map for each sample that it names, all of `truth`; {method} has {wrong}"
+        )
+    return torch.tensor([order[name] for name in maps.ids])
+
+
+def reduced(values: Tensor, truth: Tensor, method: str) -> Tensor:
+    """The sum of |map| over channels, first or last, where there are any. (k, *map) float32"""
+    size = tuple(truth.shape[1:])
+    shape = tuple(values.shape[1:])
+    values = values.float().abs()
+    if shape == size:
+        return values
+    if shape[1:] == size:
+        return values.sum(1)
+    if shape[:-1] == size:
+        return values.sum(-1)
+    raise UsageError(f"`maps` must have the shape of the truth {size}, with or without channels; {method} has {shape}")

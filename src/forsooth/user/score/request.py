@@ -1,0 +1,55 @@
+"""What the user asks: maps, and the truth that they are scored against."""
+
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from forsooth import scores
+from forsooth.records import Metric, UsageError
+
+DEFAULTS = ("ima", "precision")
+TOLERANCE = 1e-3
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScoreRequest:
+    """The user's words.
+
+    maps           a file, a folder, an array, or arrays by the names of methods
+    truth          a folder that `forsooth export-data` wrote, a folder of masks, a file, an array or a Dataset
+    images         the inputs, for nulls that read them: a folder, a file or an array; None: those of the export, if any
+    metrics        names; empty: `DEFAULTS`
+    emd_tolerance  that an earth mover's score may be off, proven; 0: it is exact
+    """
+
+    maps: Any
+    truth: Any
+    images: Any = None
+    metrics: tuple[str, ...] = ()
+    emd_tolerance: float = TOLERANCE
+    seed: int = 0
+
+    def records(self, given: set[str]) -> tuple[Metric, ...]:
+        """The metrics, each of which reads nothing but what is given."""
+        if self.emd_tolerance < 0:
+            raise UsageError(f"`emd_tolerance` must be 0 or more, got {self.emd_tolerance}")
+        metrics = scores.metrics(dict.fromkeys(self.metrics or DEFAULTS))
+        for metric in metrics:
+            lost = [name for name in metric.reads if name not in given]
+            if lost:
+                known = f"`metrics` must read no more than {' and '.join(sorted(given))}, which are given"
+                raise UsageError(f"{known}; {metric.name} reads {', '.join(lost)}, too")
+        return metrics
+
+    def command(self) -> str:
+        """The words at the terminal that repeat it; empty where something lives in memory."""
+        words = {"truth": self.truth, "images": self.images}
+        places = {name: value for name, value in words.items() if value is not None}
+        if not all(isinstance(value, str | Path) for value in (self.maps, *places.values())):
+            return ""
+        options = [f"--{name} {shlex.quote(str(value))}" for name, value in places.items()]
+        if self.metrics:
+            options.append(f"--metrics {','.join(self.metrics)}")
+        options.append(f"--emd-tolerance {self.emd_tolerance:g} --seed {self.seed}")
+        return " ".join(["forsooth score", shlex.quote(str(self.maps)), *options])

@@ -1,0 +1,284 @@
+"""Maps and samples become cells, cells become rows, and the rows a run like any other, with its page."""
+
+import datetime
+import hashlib
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from forsooth import plugins, scores, seeds
+from forsooth.arguments import run_folder
+from forsooth.attributions import METHODS
+from forsooth.engine import Progress, execute, make_task, task
+from forsooth.progress import Silent
+from forsooth.records import NO_MODEL, Cell, Method, Metric, Plan, Row, Task, UsageError
+from forsooth.runs import Run, assemble, described_method, described_metric, write_page
+from forsooth.store import Store
+from forsooth.suites import explain
+from forsooth.suites.planning import versions
+from forsooth.user.export import Samples
+from forsooth.user.score import given
+from forsooth.user.score.request import ScoreRequest
+
+NULLS = ("random", "constant", "sobel", "laplace", "rectified_input", "oracle")
+GIVEN = "given"  # the model of maps that were made elsewhere
+AT_ONCE = 100  # samples of a task
+LOST = {"status": "error", "message": "there is no map of this sample"}
+CHANNELS = "Of maps with channels the sum of absolute values over the channels is scored; of others the absolute value."
+
+
+@dataclass(frozen=True)
+class Case:
+    """The request, checked and read.
+
+    samples  those of which any method has a map
+    numbers  (n,) of the samples, in rows
+    maps     method -> (n, *map); nan where it has none
+    """
+
+    request: ScoreRequest
+    samples: Samples
+    numbers: tuple[int, ...]
+    maps: Mapping[str, Tensor]
+    metrics: tuple[Metric, ...]
+
+    def bounded(self) -> list[str]:
+        """The scores that take long, and may lie between bounds."""
+        return [metric.name for metric in self.metrics if metric.name in explain.BOUNDED]
+
+    def nulls(self) -> list[Method]:
+        """The maps that ignore every model and can be made of what is known, and the oracle."""
+        image = self.samples.truth.ndim == 3
+        found = []
+        for null in (plugins.method(name, METHODS) for name in NULLS):
+            reads_x = not null.blind and "truth" not in null.needs
+            if not reads_x or (self.samples.x is not None and (image or "table" in null.inputs)):
+                found.append(null)
+        return found
+
+
+def answer(
+    request: ScoreRequest,
+    *,
+    out: Path | None = None,
+    workers: int = 1,
+    page: bool = True,
+    progress: Progress | None = None,
+) -> Run:
+    """The board of the maps beside nulls and oracle. See `forsooth.score`."""
+    begun = time.monotonic()
+    case = prepare(request)
+    folder = run_folder(out or Path("forsooth-runs") / "score")
+    cells = Store(folder / "store")
+    plan = Plan(tasks=tuple(tasks_of(case, cells)))
+    if not case.bounded():
+        workers = 1  # the other scores are done before a second process has begun
+    execute(plan.tasks, cells, workers=workers, progress=progress or Silent())
+    started = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+    times = {"started": started, "seconds": round(time.monotonic() - begun, 1)}
+    assemble(folder, plan, cells, {**run_facts(case), **times})
+    if page:
+        write_page([folder])
+    return Run(folder)
+
+
+def prepare(request: ScoreRequest) -> Case:
+    """What the user gave, read, matched and found to fit."""
+    samples = given.samples_from(request.truth, request.images)
+    metrics = request.records({"truth"} if samples.x is None else {"truth", "x"})
+    maps = given.maps_from(request.maps, samples.ids)
+    taken = sorted(set(maps) & set(NULLS))
+    if taken or not maps:
+        raise UsageError(f"`maps` must have names that no null has, got {', '.join(taken) or 'no maps'}")
+    filled: dict[str, Tensor] = {}
+    seen = torch.zeros(len(samples.ids), dtype=torch.bool)
+    for name, own in maps.items():
+        places = given.places(own, samples, name)
+        filled[name] = torch.full(samples.truth.shape, torch.nan)
+        filled[name][places] = given.reduced(own.values, samples.truth, name)
+        seen[places] = True
+    return kept(request, samples, filled, metrics, seen.nonzero()[:, 0])
+
+
+def kept(
+    request: ScoreRequest, samples: Samples, maps: Mapping[str, Tensor], metrics: tuple[Metric, ...], rows: Tensor
+) -> Case:
+    """The case of those samples (k,) alone of which there is any map."""
+    x = None if samples.x is None else samples.x[rows]
+    ids = tuple(samples.ids[row] for row in rows.tolist())
+    numbers = tuple(rows.tolist())
+    if all(name.isdecimal() for name in ids):
+        numbers = tuple(int(name) for name in ids)
+    chosen = Samples(samples.name, ids, samples.truth[rows], x)
+    return Case(request, chosen, numbers, {name: values[rows] for name, values in maps.items()}, metrics)
+
+
+def tasks_of(case: Case, cells: Store) -> Iterator[Task]:
+    """The cells of what was given, put into the store, and a task for every method and slice of the samples."""
+    shared: dict[str, Any] = {
+        "dataset": case.samples.name,
+        "metrics": versions([metric.name for metric in case.metrics]),
+    }
+    shared["emd_tolerance"] = case.request.emd_tolerance or None
+    for part in torch.arange(len(case.numbers)).split(AT_ONCE):
+        shared["show"] = int(part[0]) == 0
+        samples = put(samples_cell(case, part), cells, "samples")
+        yield samples
+        for name, maps in case.maps.items():
+            own = put(Cell(tensors={"maps": maps[part]}), cells, f"maps: {name}")
+            yield own
+            yield make_task(score_maps, {**shared, "method": name}, [samples, own], name=f"score: {name}")
+        for null in case.nulls():
+            arguments = {**shared, "method": null.name, "version": null.version, "seed": case.request.seed}
+            yield make_task(score_null, arguments, [samples], name=f"score: {null.name}")
+
+
+def samples_cell(case: Case, part: Tensor) -> Cell:
+    tensors = {"truth": case.samples.truth[part], "numbers": torch.tensor(case.numbers)[part]}
+    if case.samples.x is not None:
+        tensors["x"] = case.samples.x[part]
+    return Cell(tensors=tensors)
+
+
+def put(cell: Cell, cells: Store, name: str) -> Task:
+    """The task that stands for what was given, whose cell is in the store already: its key is the content's hash."""
+    total = hashlib.sha256()
+    for key, tensor in sorted(cell.tensors.items()):
+        total.update(f"{key} {tensor.dtype} {tuple(tensor.shape)}".encode())
+        total.update(tensor.contiguous().numpy().tobytes())
+    stand_in = make_task(keep, {"digest": total.hexdigest()}, name=name)
+    if not cells.has(stand_in.key):
+        tensors = {key: tensor.contiguous() for key, tensor in cell.tensors.items()}
+        about = {"task": name, "seconds": 0.0, "id": stand_in.id, "version": stand_in.version}
+        cells.write(stand_in.key, Cell(tensors=tensors), about=about)
+    return stand_in
+
+
+@task("user.score_given", version=1)
+def keep(*, digest: str) -> Cell:
+    """Never asked where the store is whole: only who has the maps can put them there."""
+    raise UsageError("`out` must hold the maps that were given, but they were removed: ask once more")
+
+
+@task("user.score_maps", version=1)
+def score_maps(
+    samples: Cell,
+    own: Cell,
+    *,
+    dataset: str,
+    method: str,
+    metrics: dict[str, int],
+    emd_tolerance: float | None,
+    show: bool,
+) -> Cell:
+    """The rows of one method on some samples; a sample without a map has rows that say so."""
+    maps = own.tensors["maps"]
+    there = ~maps.flatten(1).isnan().all(1)
+    template = row(dataset, method, GIVEN)
+    numbers = samples.tensors["numbers"]
+    reads = {name: tensor[there] for name, tensor in samples.tensors.items()}
+    rows = scored(template, maps[there], reads, metrics, emd_tolerance)
+    rows += explain.no_scores(template, metrics, numbers[~there].tolist(), LOST)
+    if not show or not there[0]:
+        return Cell(rows=tuple(rows))
+    return Cell(rows=tuple(rows), **pictures({"example": maps[0]}, template))
+
+
+@task("user.score_null", version=1)
+def score_null(
+    samples: Cell,
+    *,
+    dataset: str,
+    method: str,
+    version: int,
+    metrics: dict[str, int],
+    emd_tolerance: float | None,
+    show: bool,
+    seed: int,
+) -> Cell:
+    """The rows of a null, or of the oracle, on some samples. `version` changes the key with it."""
+    reads = samples.tensors
+    x = reads.get("x", torch.zeros(reads["truth"].shape)).float()
+    question = explain.Question(
+        model=nn.Identity(),
+        x=x,
+        target=torch.zeros(len(x), dtype=torch.int64),
+        background=x[:0],
+        fit=x[:0],
+        truth=reads["truth"],
+        layer=None,
+        seed=seeds.derive(seed, "score"),
+        samples=reads["numbers"],
+    )
+    made = explain.attribute(method, question)
+    template = row(dataset, method, NO_MODEL)
+    if "maps" not in made.tensors:
+        return Cell(rows=tuple(explain.no_scores(template, metrics, reads["numbers"].tolist(), made.facts)))
+    maps = given.reduced(made.tensors["maps"], reads["truth"], method)
+    rows = scored(template, maps, reads, metrics, emd_tolerance)
+    example = {"example": maps[0]}
+    if method == "oracle":
+        example = {"truth": reads["truth"][0].float(), "input": grey(reads.get("x", reads["truth"])[0])}
+    if not show:
+        return Cell(rows=tuple(rows))
+    return Cell(rows=tuple(rows), **pictures(example, template))
+
+
+def row(dataset: str, method: str, model: str) -> Row:
+    return Row(suite="score", part="scores", dataset=dataset, model=model, model_seed=0, method=method)
+
+
+def scored(
+    template: Row, maps: Tensor, reads: Mapping[str, Tensor], metrics: Mapping[str, int], emd_tolerance: float | None
+) -> list[Row]:
+    """The rows of all metrics for maps (n, *map)."""
+    rows: list[Row] = []
+    for name in metrics:
+        numbers = reads["numbers"].tolist()
+        rows += explain.metric_rows(template, scores.metric(name), maps, reads, numbers, emd_tolerance)
+    return rows
+
+
+def pictures(tensors: dict[str, Tensor], template: Row) -> dict[str, Any]:
+    """What the page shows of a map, or of a sample itself: fields of a cell. Only maps (h, w) can be looked at."""
+    seen = {kind: tensor for kind, tensor in tensors.items() if tensor.ndim == 2}
+    shared = {"dataset": template.dataset, "model": template.model, "method": template.method, "label": 0}
+    return {"tensors": seen, "facts": {"pictures": [{**shared, "tensor": kind, "kind": kind} for kind in seen]}}
+
+
+def grey(x: Tensor) -> Tensor:
+    """One input, its channels averaged where it has any. (*map)"""
+    return x.float().mean(0) if x.ndim == 3 else x.float()
+
+
+def run_facts(case: Case) -> dict[str, Any]:
+    """What run.json says, so that the page can be written."""
+    own = {name: {"null": False, "cite": "", "signed": False, "settings": {}} for name in case.maps}
+    facts = [f"{len(case.numbers)} samples with a known truth, of {case.samples.name}.", CHANNELS]
+    if case.samples.x is None:
+        facts.append("The inputs are unknown here: nulls that read them, such as edges, are left out.")
+    if case.bounded() and case.request.emd_tolerance:
+        within = f"{case.request.emd_tolerance:g}"
+        facts.append(
+            f"{', '.join(case.bounded())}: the middle of proven bounds, off by at most {within} (column emd_error)."
+        )
+    return {
+        "suite": "score",
+        "title": "Maps made elsewhere",
+        "question": "Which of these maps point at what is known to matter?",
+        "preset": "",
+        "seed": case.request.seed,
+        "command": case.request.command(),
+        "settings": {"metrics": [metric.name for metric in case.metrics], "emd_tolerance": case.request.emd_tolerance},
+        "factors": ["dataset", "model"],
+        "levels": {"dataset": [case.samples.name], "model": [GIVEN]},
+        "exhibits": ["examples"],
+        "metrics": {metric.name: described_metric(metric) for metric in case.metrics},
+        "methods": {**own, **{null.name: described_method(null) for null in case.nulls()}},
+        "facts": facts,
+    }
