@@ -2,11 +2,13 @@
 
     python benchmarks/chance.py intervals   how often a 95 % interval holds the true score
     python benchmarks/chance.py boards      how often a board of 24 equal methods names any difference
+    python benchmarks/chance.py twenty      the same of those boards alone that have few samples or uneven trainings
     python benchmarks/chance.py few         the same of two methods with 2 to 10 samples
     python benchmarks/chance.py user        how often `forsooth bias` says that methods of one law differ
     python benchmarks/chance.py power       how often a true difference is named
 
-A number behind the command is how many boards are drawn for each line (1000).
+A number behind the command is how many boards are drawn for each line (1000). What was printed last is in
+`benchmarks/results/chance-*.txt`.
 
 Scores are 0.5 + sample + training + rest. Sample and rest together have standard deviation 0.15, and ρ is the share of
 their variance that a sample keeps from network to network. Methods of one board share half of the variance of each
@@ -136,6 +138,22 @@ def boards(count: int) -> None:
     for trainings, samples in product((2, 3, 5), (50, 200)):
         size = {"panels": len(UNEVEN), "methods": 24, "samples": samples, "trainings": trainings, "spread": UNEVEN}
         line(len(UNEVEN), "", trainings, samples, [share_of(any_named, count, rng, **size)])
+
+
+def twenty(count: int) -> None:
+    """Boards of equal methods with ten and twenty samples, and those whose trainings spread unevenly."""
+    print(f"24 equal methods, 4 of them nulls: share of {count} boards that name any difference; wanted at most 0.050")
+    print("panels     trainings samples | spread of trainings     0  0.05  0.15")
+    rng = np.random.default_rng(0)
+    for panels, trainings, samples in product((1, 2), (1, 3, 5), (10, 20)):
+        size = {"panels": panels, "methods": 24, "samples": samples, "trainings": trainings}
+        spreads = {1: (0.0,)}.get(trainings, (0.0, 0.05, 0.15))
+        shares = [share_of(any_named, count, rng, spread=spread, **size) for spread in spreads]
+        line(panels, "", trainings, samples, shares)
+    print(f"the same, trainings spread unevenly over the panels: {', '.join(f'{spread:g}' for spread in UNEVEN)}")
+    for trainings in (2, 3):
+        size = {"panels": len(UNEVEN), "methods": 24, "samples": 20, "trainings": trainings, "spread": UNEVEN}
+        line(len(UNEVEN), "", trainings, 20, [share_of(any_named, count, rng, **size)])
 
 
 def few(count: int) -> None:

@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 import torch
 
+from forsooth.datasets.class_pairs import of_pair
 from forsooth.datasets.manipulations import draw
 from forsooth.datasets.planted import kinds_of, plant
 from forsooth.records import Choice, Dataset
@@ -37,7 +38,7 @@ def sorted_by_class(classes: int = 4, each: int = 60) -> Dataset:
 def test_images_of_a_sorted_folder_are_explained_evenly_and_stand_behind_each_other_evenly():
     mark = draw("watermark", 1, seed=0)
     spec = DataSpec(Images(None, None, 4, 60, 32, 0), None, mark, 0.5, None, seed=3)
-    dataset = plant(planted.of_pair(sorted_by_class(), None), [None, mark], r=0.5, seed=3)
+    dataset = plant(of_pair(sorted_by_class(), None), [None, mark], r=0.5, seed=3)
     for presence, rows in planted.explained_rows(dataset, spec, samples=8).items():
         assert even(kinds_of(dataset)[rows], 4) and set(dataset.y[rows].tolist()) == {int(presence == "with")}
         assert torch.isin(rows, dataset.splits["test"]).all() and len(rows.unique()) == 8

@@ -89,6 +89,13 @@ def listing(path: Path, readers: Mapping[str, Reader], failed: list[str]) -> tup
     return listed, {"hidden": len(readers) - len(names), "without_class": len(without_class)}
 
 
+def class_names(path: str | Path) -> list[str]:
+    """The classes of the images at `path`; nothing is read but the names."""
+    with opened(Path(path)) as (readers, _, failed):
+        entries, _ = listing(Path(path), readers, failed)
+    return sorted({entry.label for entry in entries})
+
+
 def check_two_classes(listed: Sequence[Listed], path: Path, *, images: int) -> None:
     """UsageError unless the listed images are of two classes or more."""
     classes = sorted({entry.label for entry in listed})

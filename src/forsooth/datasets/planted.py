@@ -227,6 +227,15 @@ def carries(y: Tensor, manipulations: Sequence[Manipulation | None]) -> Tensor:
     return has[y]
 
 
+def scored_region(planted: Dataset, border: Border | None) -> Tensor:
+    """(h, w) bool: the joint effective region; of a border, what it covers beside that region, which tells nothing."""
+    assert planted.truth is not None
+    joint = planted.truth[0]
+    if border is None:
+        return joint
+    return border_region(border, size=(joint.shape[0], joint.shape[1])) & ~joint
+
+
 def border_region(border: Border, *, size: tuple[int, int]) -> Tensor:
     """(h, w) bool: the pixels of the border, at least one pixel wide."""
     thick = max(1, round(border.width * min(size) / UNIT))

@@ -1,6 +1,6 @@
 """What can be chosen of the tetromino data: scenario, background, size, and where paper and released code part."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from forsooth.names import unknown
@@ -155,3 +155,11 @@ def _in_capitals(name: str, names: tuple[str, ...], *, argument: str) -> str:
     if name.upper() not in names:
         raise unknown(name, names, argument=argument)
     return name.upper()
+
+
+def resolved(setting: Setting) -> Setting:
+    """The setting as it was given, with every default filled in."""
+    full = resolve(setting)
+    return replace(
+        setting, scenario=full.scenario, background=full.background, size=full.size, alpha=full.alpha, n=full.n
+    )

@@ -235,3 +235,33 @@ def check_vectors_size(path: str | Path) -> None:
             f"`vectors` must be at most {LARGEST_VECTORS // 2**20} MiB unpacked, and {path} has {size / 2**20:.0f}: "
             "keep the words of the documents only"
         )
+
+
+def marked(words: Sequence[str], chosen: Tensor, correlating: Tensor, non_correlating: Tensor) -> str:
+    """The words with marks: [selected], [selected!] of a non-correlating article, _missed_ of a correlating one.
+
+    chosen, correlating, non_correlating  (length,) bool
+
+    >>> kinds = torch.tensor([[1, 1, 0, 0], [0, 0, 1, 0], [0, 1, 0, 0]]).bool()
+    >>> marked(["one", "a", "the", "two"], *kinds)
+    '[one] [a!] _the_ two'
+    """
+    marks = {(True, True): "[{}!]", (True, False): "[{}]"}
+    parts = []
+    for word, selected, tells, misleads in zip(words, chosen, correlating, non_correlating, strict=True):
+        missed = "_{}_" if tells else "{}"
+        parts.append(marks.get((bool(selected), bool(misleads)), missed).format(word))
+    return " ".join(parts)
+
+
+def check_files(*, data: str | None, vectors: str | None) -> None:
+    """UsageError where a file of the user's, of documents or of word vectors, cannot be read: told before any work."""
+    for argument, path in (("data", data), ("vectors", vectors)):
+        if path is None or Path(path).is_file():
+            continue
+        problem = "is a folder" if Path(path).is_dir() else "does not exist"
+        raise UsageError(f"`{argument}` must be a file, but {path} {problem}")
+    if data:
+        documents(data)
+    if vectors:
+        read_vectors(vectors)

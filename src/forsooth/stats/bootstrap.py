@@ -209,3 +209,12 @@ def jackknife_parts(values: Floats, left: Floats, sizes: Floats) -> Floats:
     pseudo = ratio * whole - (ratio - 1) * without
     centre = (pseudo / ratio).sum(1, keepdims=True)
     return np.asarray((pseudo - centre) / np.sqrt((ratio - 1) * len(ratio)))
+
+
+def concept_lead(gap: float, inputs: Floats, sets: Floats, maps: Floats) -> Interval:
+    """Draws of TCAV's inputs and sets, and of a map's images: (trainings, inputs or sets or images, 1) each."""
+    trainings, images, _ = maps.shape
+    examples = inputs.shape[1]
+    higher = concept_means(inputs, sets, draw(examples, trainings, pool=1))
+    lower = resampled_means(maps, draw(images, trainings))
+    return percentile_interval(gap, (higher - lower)[:, 0], min(images, examples))

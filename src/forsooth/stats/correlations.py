@@ -76,6 +76,19 @@ def slope(x: ArrayLike, y: ArrayLike) -> float:
     return float(np.polyfit(np.asarray(x, dtype=float), np.asarray(y, dtype=float), 1)[0])
 
 
+def mean_slopes(frame: pd.DataFrame, x: str, y: str, *, units: Sequence[str], lines: Sequence[str]) -> list[float]:
+    """The slope of y along x for every unit, the mean of its lines; a line with one x has none, nor has its unit then.
+
+    units, lines  columns whose values tell units apart, and the lines of one unit
+    """
+    found = []
+    for _, own in frame.groupby(list(units), sort=False):
+        parts = [line for _, line in own.groupby(list(lines), sort=False) if line[x].nunique() > 1]
+        if parts:
+            found.append(float(np.mean([slope(line[x], line[y]) for line in parts])))
+    return found
+
+
 def order_correlation(rows: pd.DataFrame, kinds: tuple[str, str], methods: Sequence[str], rho: float) -> Interval:
     """Spearman's ρ between the orders of methods in two kinds of rows, with a bootstrap over samples and trainings.
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from forsooth.stats.panels import Floats, Panel, differences_of, groups_of
 
-FEW = 10  # samples below which the kurtosis of their signs says nothing
+FEW = 25  # samples below which the kurtosis of their signs is mostly chance
 NORMAL_KURTOSIS = 3.0
 
 

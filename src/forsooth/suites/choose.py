@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import torch
 from torch import Tensor
 
 from forsooth import seeds
@@ -14,6 +13,12 @@ def rows_of(dataset: Dataset, rows: Tensor, count: int | None, *, seed: int, rol
     """At most `count` of the rows (k,) of a dataset, drawn as `evenly` does over its classes or finer kinds."""
     strata = dataset.y if dataset.strata is None else dataset.strata
     return rows[evenly(strata[rows], count, seed=seed, role=role)]
+
+
+def references(dataset: Dataset, wanted: Mapping[str, int], *, seed: int) -> dict[str, Tensor]:
+    """Training rows that methods are given, drawn for each role on its own. role -> (k,)"""
+    train = dataset.splits["train"]
+    return {role: rows_of(dataset, train, count, seed=seed, role=role) for role, count in wanted.items()}
 
 
 def evenly(strata: Tensor, count: int | None, *, seed: int, role: str) -> Tensor:
@@ -37,23 +42,9 @@ def crossed(one: Tensor, two: Tensor, count: int | None, *, seed: int, role: str
     """Rows drawn at random, as many of every class of two labels as there are: of each label by itself, within one.
 
     one, two  (n,) int, the two labels of every row, such as a scene and the object in it
-    returns   (k,) int64, in an order whose beginning is as even as the whole
-
-    Pairs of classes may be more than rows are wanted; what must be even are the classes. So each row in turn is of the
-    pair whose classes were taken the least so far. Pairs that are not there, or run out, may spoil it.
+    returns   (k,) int64, in an order whose beginning is as even as the whole; see `seeds.in_turns_of_two`
     """
-    order = torch.randperm(len(one), generator=seeds.generator(seed, "choose", role))
-    labels = [label.cpu()[order].unique(return_inverse=True)[1] for label in (one, two)]
-    taken = [torch.zeros(int(label.max()) + 1 if len(label) else 0) for label in labels]
-    free = torch.zeros(len(order))  # infinite once a row is taken
-    rows = []
-    for _ in range(len(order) if count is None else min(count, len(order))):
-        least = int((taken[0][labels[0]] + taken[1][labels[1]] + free).argmin())
-        free[least] = torch.inf
-        for number, label in zip(taken, labels, strict=True):
-            number[label[least]] += 1
-        rows.append(least)
-    return order[torch.tensor(rows, dtype=torch.int64)]
+    return seeds.in_turns_of_two(one, two, count, seeds.generator(seed, "choose", role))
 
 
 def classes_of(

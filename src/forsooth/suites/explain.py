@@ -1,21 +1,25 @@
 """What every suite does with a method: ask it for maps, note what went wrong, score what came."""
 
-import copy
 import inspect
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from forsooth import chunks, plugins, seeds, surroundings
+from forsooth import chunks, isolation, plugins, seeds, surroundings
 from forsooth.attributions import METHODS
 from forsooth.records import BROKEN, TOLERANCE, WHOLE, Cell, Method, Metric, Row, Status, UsageError
+from forsooth.scores.bounds import emd_between
 from forsooth.scores.promises import completeness_gap
+from forsooth.scores.transport import Normaliser
+from forsooth.surroundings import lent_randomness as lent_randomness
 
+Wrap = Callable[[Method], Method]
+BOUNDED: Mapping[str, Normaliser] = {"emd": "largest", "emd_released": "released"}  # what each divides by
 VALUES_AT_ONCE = 2**20  # input values handed to a method at once: 256 images of 64×64
 
 
@@ -53,46 +57,47 @@ def attribute(asked: str | Method, question: Question) -> Cell:
     asked  a name of the catalogue, `package.module:name`, or a record: one of the catalogue with other settings
     """
     record = asked if isinstance(asked, Method) else plugins.method(asked, METHODS)
-    left: list[str] = []
-    try:
-        maps = _answer(record, question, left)
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:  # a user's method may raise anything or leave; it is a row, and tried again
-        return Cell(facts={**refusal(error), **surroundings.facts(record.name, left)})
-    tensors = {"maps": maps}
+    made = answered(record, question, seed=seeds.derive(question.seed, record.name))
+    if made.facts["status"] != "ok":
+        return made
+    tensors = {"maps": made.tensors["maps"].float()}
     if record.promise:
         method = with_game(record, question.game)
         given = {"background": question.background}
         tensors["promised"] = promised(method, question.model, question.x, question.target, **given).cpu()
-    return Cell(tensors=tensors, facts={"status": "ok", "message": "", **surroundings.facts(record.name, left)})
+    return replace(made, tensors=tensors)
 
 
-def _answer(record: Method, question: Question, left: list[str]) -> Tensor:
-    """The maps of a method as plain numbers (n, *shape); names of what a user's left behind come into `left`."""
-    seed = seeds.derive(question.seed, record.name)
-    if plugins.is_users(record):
-        maps = _users_maps(record, question, seed, left)
-    else:
-        with lent_randomness(seed):
-            maps = maps_of(record, question)
-    if maps.layout != torch.strided:
-        maps = maps.to_dense()
-    return maps.detach().float().cpu()
+def answered(
+    method: Method, question: Question, *, seed: int, stream: str | None = None, wrap: Wrap | None = None
+) -> Cell:
+    """The tensor `maps` (n, *shape) of a method, or why there is none.
+
+    A user's method named by its path is asked in a process of its own. What cannot be sent there is asked here.
+    wrap  a module-level function, applied to the record first
+    """
+    rest = (question, seed, stream, wrap)
+    if plugins.is_movable(method):
+        with suppress(isolation.Unmovable):
+            return isolation.asked(_answer_to, method.name, *rest)
+    return _answer_to(method, *rest)
 
 
-def _users_maps(record: Method, question: Question, seed: int, left: list[str]) -> Tensor:
-    """What a user's method gives for copies, while all that it could change for others is watched and put back."""
-    if not isinstance(question.model, nn.Module):  # a plain function has no state that can be copied
-        with lent_randomness(seed), surroundings.restored():
-            surroundings.seed_others(seed)
-            return maps_of(record, question)
-    tensors = {name: getattr(question, name) for name in surroundings.TENSORS}
-    known = {name: tensor for name, tensor in tensors.items() if tensor is not None}
-    with lent_randomness(seed), surroundings.lent(question.model, known, left) as (model, copies):
-        surroundings.seed_others(seed)
-        copied = replace(question, model=model, game=copy.deepcopy(question.game), **copies)
-        return maps_of(record, copied)
+def _answer_to(asked: str | Method, question: Question, seed: int, stream: str | None, wrap: Wrap | None) -> Cell:
+    """The answer of a method that is asked in this process; what a user's left behind is named and put back."""
+    left: list[str] = []
+    method = asked if isinstance(asked, Method) else plugins.method(asked, METHODS)
+    facts: dict[str, Any] = {"status": "ok", "message": ""}
+    tensors = {}
+    try:
+        with lent_randomness(seed), surroundings.watched(plugins.is_foreign(method), question, left) as copied:
+            maps = maps_of(wrap(method) if wrap else method, copied, stream=stream)
+            tensors["maps"] = (maps if maps.layout == torch.strided else maps.to_dense()).detach().cpu()
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # a user's method may raise anything or leave; it is a row, and tried again
+        facts = refusal(error)
+    return Cell(tensors=tensors, facts={**facts, **surroundings.facts(method.name, left)})
 
 
 def refusal(error: BaseException) -> dict[str, Any]:
@@ -105,6 +110,8 @@ def refusal(error: BaseException) -> dict[str, Any]:
 def misshapen(maps: Any, x: Tensor) -> str:
     """What is wrong with maps that are no tensor with the shape of x."""
     shape = tuple(x.shape)
+    if isinstance(maps, Tensor) and maps.is_complex():
+        return f"the map must be real numbers, got {maps.dtype}"
     if isinstance(maps, Tensor):
         return f"the map must have the shape of x {shape}, got {tuple(maps.shape)}"
     return f"the map must be a torch tensor with the shape of x {shape}, got {type(maps).__name__}"
@@ -128,7 +135,8 @@ def maps_of(method: Method, question: Question, *, stream: str | None = None) ->
         numbers = question.samples
 
     def ask(x: Tensor, target: Tensor, rows: Tensor) -> Tensor:
-        ready = with_game(method, _game_of(question, rows))
+        # As written unless asked otherwise: another order of sums would be other bytes in everybody's runs.
+        ready = with_game(method, {"rewrite_model": False, **_game_of(question, rows)})
         drawn = draws(question.seed, stream or method.name, numbers[rows])
         truth = None if question.truth is None else question.truth[rows]
         # Copies, since a user's method may write into what it is handed.
@@ -139,7 +147,7 @@ def maps_of(method: Method, question: Question, *, stream: str | None = None) ->
     if question.whole or method.null or plugins.is_users(method) or "fit" in method.needs:
         size = max(1, len(question.x))
     maps = chunks.over(ask, question.x, question.target, torch.arange(len(question.x)), size=size)
-    if not isinstance(maps, Tensor) or maps.shape != question.x.shape:
+    if not isinstance(maps, Tensor) or maps.shape != question.x.shape or maps.is_complex():
         raise WrongShape(misshapen(maps, question.x))
     return maps
 
@@ -216,6 +224,26 @@ def score_rows(
     return rows
 
 
+def metric_rows(
+    template: Row,
+    metric: Metric,
+    maps: Tensor,
+    reads: Mapping[str, Tensor],
+    samples: Sequence[int],
+    emd_tolerance: float | None,
+) -> list[Row]:
+    """The rows of one metric, as `score_rows`; those of a bounded score have the column `emd_error`.
+
+    emd_tolerance  that an earth mover's score may be off; None: it is exact
+    """
+    if emd_tolerance is None or metric.name not in BOUNDED:
+        return score_rows(template, maps, reads, [metric], samples)
+    middle, error = emd_between(maps, reads["truth"], tolerance=emd_tolerance, normaliser=BOUNDED[metric.name])
+    known = replace(metric, function=lambda *_: middle)
+    rows = score_rows(template, maps, reads, [known], samples)
+    return [row.having(emd_error=half) for row, half in zip(rows, error.tolist(), strict=True)]
+
+
 MAP_MESSAGES: Mapping[str, str] = {
     "not finite": "the map holds nan or infinity",
     "zero map": "the map is zero everywhere",
@@ -274,12 +302,3 @@ def with_promise(row: Row, gap: float) -> Row:
         return row
     message = f"the map misses the sum that its method promises by {gap:.0%}"
     return row.having(status=BROKEN, message=message)
-
-
-@contextmanager
-def lent_randomness(seed: int) -> Iterator[None]:
-    """A seeded global generator for code that draws from it (dropout, users' methods), and the old one back after."""
-    devices = [torch.cuda.current_device()] if torch.cuda.is_available() else []
-    with torch.random.fork_rng(devices=devices):
-        torch.manual_seed(seed)
-        yield

@@ -1,16 +1,26 @@
 """The one way to keep a trained network in a cell, to judge it by its gate, and to load it as it is explained."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 
 from forsooth import chunks
+from forsooth.models.gates import below_gate
 from forsooth.records import Dataset, Row
 
-IMAGENET_MEAN = (0.485, 0.456, 0.406)
-IMAGENET_SPREAD = (0.229, 0.224, 0.225)
+NOT_EXPLAINED = "the network is below its gate: not explained"
 AT_ONCE = 256  # images in one forward
+
+
+@dataclass(frozen=True)
+class NetSpec:
+    """A network to train: its architecture, the version of that, and its variant: a size, or as printed or released."""
+
+    name: str
+    version: int
+    variant: str
 
 
 def accuracy_row(template: Row, accuracy: float, *, gate: float, passed: bool | None = None) -> Row:
@@ -24,8 +34,17 @@ def accuracy_row(template: Row, accuracy: float, *, gate: float, passed: bool | 
     return row.having(status="below gate", message=below_gate(accuracy, gate))
 
 
-def below_gate(accuracy: float, gate: float) -> str:
-    return f"accuracy {accuracy:.1%}, below the gate of {gate:.0%}"
+def refusal(passed: Sequence[bool], index: int) -> dict[str, str]:
+    """Status and message where nobody is explained; empty where somebody is.
+
+    passed  of each network of a panel whether it counts
+    index   of the network that is asked about; -1: a null is, which has nothing to be compared with where none counts
+    """
+    if index >= 0 and not passed[index]:
+        return {"status": "below gate", "message": NOT_EXPLAINED}
+    if not any(passed):
+        return {"status": "no model", "message": NOT_EXPLAINED}
+    return {}
 
 
 def weights_of(module: nn.Module, prefix: str = "") -> dict[str, Tensor]:
@@ -38,18 +57,6 @@ def loaded(module: nn.Module, tensors: Mapping[str, Tensor], *, device: str, pre
     own = {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}
     module.load_state_dict(own)
     return module.eval().requires_grad_(False).to(device)
-
-
-def normalising(mean: tuple[float, ...] = IMAGENET_MEAN, spread: tuple[float, ...] = IMAGENET_SPREAD) -> nn.Conv2d:
-    """A convolution that normalises images in [0, 1]: in front of a network, every method can read through it."""
-    scale = nn.Conv2d(len(mean), len(mean), 1, groups=len(mean))
-    scale.load_state_dict({"weight": 1 / column(spread)[:, None], "bias": -torch.tensor(mean) / torch.tensor(spread)})
-    return scale
-
-
-def column(values: tuple[float, ...]) -> Tensor:
-    """One value for each channel. (channels, 1, 1)"""
-    return torch.tensor(values)[:, None, None]
 
 
 def inside(layer: str | None, place: str) -> str | None:

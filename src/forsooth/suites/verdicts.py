@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
+from forsooth.records import Judgement
 from forsooth.stats import Interval, mean_interval
 from forsooth.stats.claims import directions
 
@@ -69,3 +70,8 @@ def agreement(found: Interval, published: float) -> str:
     if found.low <= published <= found.high:
         return "agrees"
     return "differs"
+
+
+def judgement(table: pd.DataFrame, sentences: Sequence[str]) -> Judgement:
+    """The table, and the sentences on lines of their own."""
+    return Judgement(table, "\n".join(sentences) + "\n")

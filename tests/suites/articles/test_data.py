@@ -9,6 +9,7 @@ import torch
 from suites.articles.small import ODD, TINY, odd_documents
 
 from forsooth import api
+from forsooth.datasets import remarks
 from forsooth.datasets.articles import Setting, articles
 from forsooth.plain import from_plain, to_plain
 from forsooth.records import Choice, UsageError
@@ -141,8 +142,8 @@ def test_documents_that_nothing_was_left_out_of_say_so():
         ),
         0,
     )
-    assert data._losses(facts) == "none was left out or cut"
-    lost = data._losses({**facts, "empty": 2, "truncated": 3, "length": 9, "undecodable_bytes": 1})
+    assert remarks._losses(facts) == "none was left out or cut"
+    lost = remarks._losses({**facts, "empty": 2, "truncated": 3, "length": 9, "undecodable_bytes": 1})
     assert lost == "2 were empty, 3 were cut at 9 tokens; 1 bytes could not be decoded"
 
 

@@ -5,8 +5,10 @@ import pytest
 import torch
 from suites.articles.small import SMALL
 
+from forsooth.datasets import texts
 from forsooth.engine import make_task
 from forsooth.records import Cell, Choice, Plan, Row
+from forsooth.scores.selection import share_of
 from forsooth.settings import changed
 from forsooth.suites.articles import documents, selections
 from forsooth.suites.articles.data import Chosen, DataSpec, Panel, Setting, dataset
@@ -46,13 +48,13 @@ def test_the_largest_weight_on_another_word_is_not_on_an_article():
 
 
 def test_a_share_of_no_words_is_not_defined():
-    assert np.isnan(documents.share_of(torch.tensor([True, False]), torch.tensor([False, False])))
-    assert documents.share_of(torch.tensor([True, False]), torch.tensor([True, True])) == 0.5
+    assert np.isnan(share_of(torch.tensor([True, False]), torch.tensor([False, False])))
+    assert share_of(torch.tensor([True, False]), torch.tensor([True, True])) == 0.5
 
 
 def test_marks_of_a_selection_by_hand():
     own = document([1.0, 0.0, 0.0, 0.5, 1.0])
-    assert documents.marked(own) == "[a] cat _a_ [dog] [the!]"
+    assert texts.marked(own.words, own.weights != 0, own.correlating, own.non_correlating) == "[a] cat _a_ [dog] [the!]"
 
 
 def test_a_selection_on_a_document_by_hand():

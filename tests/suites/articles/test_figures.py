@@ -18,7 +18,8 @@ from forsooth.report.figures import draw
 from forsooth.suites.articles import text_figure
 from forsooth.suites.articles.figures import FIGURES
 from forsooth.suites.articles.reproduce_rationales import selection_table
-from forsooth.suites.articles.text_figure import ACROSS, placed
+from forsooth.suites.articles.text_figure import ACROSS
+from forsooth.wording import lines_of, placed
 
 EXHIBITS = ("articles_shares", "articles_selection", "articles_attention", "articles_text")
 PLAIN = {"kind": "CN", "model": "attention", "line": None, "rate": None, "frequency": None}
@@ -114,7 +115,7 @@ def test_the_text_is_painted_underlined_and_safe(made: Results) -> None:
 
 
 def test_words_stay_in_their_lines() -> None:
-    places = placed(["word"] * 60 + ["x" * 500])
+    places = placed(["word"] * 60 + ["x" * 500], across=ACROSS)
     assert all(place.column + place.width <= ACROSS for place in places)
     assert places[-1].column == 0 and places[-1].width == ACROSS
 
@@ -200,8 +201,8 @@ def test_attention_is_a_bar_for_each_word_in_the_colour_of_its_kind(made: Result
 
 def test_lines_of_text_have_their_words_at_their_places() -> None:
     words = ["one", "two", "x" * 200, "three"]
-    places = placed(words)
-    lines = text_figure._lines(words, places)
+    places = placed(words, across=ACROSS)
+    lines = lines_of(words, places)
     assert lines == ["one two", "x" * ACROSS, "three"]
     for word, place in zip(words, places, strict=True):
         assert lines[place.line][place.column : place.column + place.width] == word[: place.width]

@@ -5,6 +5,7 @@ import pytest
 import torch
 from suites.articles.small import readers
 
+from forsooth.models import rationale
 from forsooth.records import Cell, Row
 from forsooth.scores.selection import optimal_dataset
 from forsooth.suites.articles import selections
@@ -65,9 +66,9 @@ def test_a_selection_in_slices_is_the_selection_at_once(monkeypatch):
     documents = dataset(SPEC)
     tokens = documents.dataset.x[:7]
     model = list(readers(len(documents.vocabulary)))[1]
-    whole = selections.selected_words(model, tokens)
-    monkeypatch.setattr(selections, "WORDS_AT_ONCE", 2 * tokens.shape[1])
-    torch.testing.assert_close(selections.selected_words(model, tokens), whole)
+    whole = rationale.selected_words(model, tokens)
+    monkeypatch.setattr(rationale, "WORDS_AT_ONCE", 2 * tokens.shape[1])
+    torch.testing.assert_close(rationale.selected_words(model, tokens), whole)
     assert torch.equal(whole, model.selection(tokens))
 
 

@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 
 from forsooth.records import Choice, Outcome, UsageError
+from forsooth.suites import verdicts
 from forsooth.suites.articles import sentences
 from forsooth.suites.articles.settings import QUICK
 
@@ -70,5 +71,5 @@ def test_published_claims_are_found_by_section():
 
 
 def test_a_judgement_is_lines_of_text():
-    judgement = sentences.judgement(TRAINED, ["One.", "Two."])
+    judgement = verdicts.judgement(TRAINED, ["One.", "Two."])
     assert judgement.words == "One.\nTwo.\n" and judgement.table is TRAINED

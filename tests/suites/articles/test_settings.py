@@ -7,6 +7,7 @@ from suites.articles.small import TINY
 
 from forsooth import api
 from forsooth.attributions import METHODS
+from forsooth.models.train_text import RECIPES
 from forsooth.names import find
 from forsooth.records import UsageError
 from forsooth.suites.articles.settings import (
@@ -18,7 +19,6 @@ from forsooth.suites.articles.settings import (
     PRESETS,
     QUICK,
     READERS,
-    RECIPES,
     RELEASED,
     RENAMED,
     Settings,

@@ -9,6 +9,7 @@ from suites.articles.small import TINY, ask, readers
 from forsooth import api, report
 from forsooth.records import Cell, Row
 from forsooth.scores.selection import ATTR_WORDS
+from forsooth.suites import networks
 from forsooth.suites.articles import tasks
 from forsooth.suites.articles.data import Chosen, DataSpec, Panel
 from forsooth.suites.articles.word_weights import WordWeights, weigh_words
@@ -98,7 +99,7 @@ def test_a_model_below_its_gate_is_a_row_and_is_not_explained(tmp_path):
     ],
 )
 def test_who_is_not_explained_and_why(passed, index, status):
-    assert tasks.unexplained([Cell(facts={"passed": own}) for own in passed], index) == status
+    assert networks.refusal(passed, index).get("status") == status
 
 
 def test_a_network_below_its_gate_leaves_a_row_for_each_metric():

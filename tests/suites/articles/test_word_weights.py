@@ -5,15 +5,17 @@ import pytest
 import torch
 from suites.articles.small import ODD, ask, readers
 
+from forsooth import chunks
 from forsooth.attributions.intrinsic import Attends, Selects
 from forsooth.datasets.articles import Setting, articles
 from forsooth.datasets.texts import Documents
+from forsooth.models.on_vectors import NoModel, on_vectors
 from forsooth.models.recurrent import lengths_of
 from forsooth.plain import from_plain, to_plain
 from forsooth.suites.articles import word_weights
 from forsooth.suites.articles.data import Chosen
 from forsooth.suites.articles.settings import INTRINSIC, NULLS, POST_HOC
-from forsooth.suites.articles.word_weights import Ask, NoModel, WordWeights, batches, on_vectors, summed, weigh_words
+from forsooth.suites.articles.word_weights import Ask, WordWeights, summed, weigh_words
 
 pytestmark = pytest.mark.usefixtures("single")
 
@@ -92,9 +94,9 @@ def test_an_ask_is_the_same_json_as_ever():
 
 def test_documents_of_one_length_are_asked_together_and_empty_ones_never():
     lengths = torch.tensor([3, 0, 5, 3])
-    assert [places.tolist() for places in batches(lengths, alone=False)] == [[0, 3], [2]]
-    assert [places.tolist() for places in batches(lengths, alone=True)] == [[0], [2], [3]]
-    assert batches(torch.tensor([0, 0]), alone=False) == []
+    assert [places.tolist() for places in chunks.of_one_length(lengths, alone=False)] == [[0, 3], [2]]
+    assert [places.tolist() for places in chunks.of_one_length(lengths, alone=True)] == [[0], [2], [3]]
+    assert chunks.of_one_length(torch.tensor([0, 0]), alone=False) == []
 
 
 @pytest.mark.parametrize("name", ["saliency", "gradient", "smooth_grad", "smooth_grad_50", "smooth_grad_squared"])

@@ -3,10 +3,10 @@
 import pytest
 
 from forsooth.attributions import concepts
+from forsooth.datasets.worlds import WorldSpec
 from forsooth.plain import from_plain, to_plain
 from forsooth.records import Row
 from forsooth.suites.bam.specs import Ask, ConceptAsk, NetSpec, Panel, fine_name
-from forsooth.suites.bam.world import WorldSpec
 
 ASK = Ask(
     method="gradient",

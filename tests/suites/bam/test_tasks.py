@@ -7,7 +7,8 @@ from safetensors.torch import save_file
 from suites.bam.small import FEW, PANEL, TINY, carried_out, flat, of, tasks, trained_facts
 
 from forsooth import api
-from forsooth.models import RESIDUAL_SMALL
+from forsooth.models import RESIDUAL_SMALL, normalising, weights
+from forsooth.models.weights import WeightsFile
 from forsooth.plain import from_plain, to_plain
 from forsooth.records import Cell, UsageError
 from forsooth.store import Store
@@ -16,7 +17,7 @@ from forsooth.suites.bam import data
 from forsooth.suites.bam import tasks as bam_tasks
 from forsooth.suites.bam.data import DataSpec
 from forsooth.suites.bam.plan import F_0, F_O, F_S
-from forsooth.suites.bam.specs import NetSpec, WeightsFile
+from forsooth.suites.bam.specs import NetSpec
 from forsooth.suites.bam.tasks import RARE, facts_of, verification_rows
 
 FINE = NetSpec("f_s_0.1", "scene", "os", 0.1)
@@ -61,13 +62,13 @@ def test_weights_of_the_user_are_taken_and_not_trained(tmp_path, run):
 
 
 def test_a_file_of_weights_is_found_by_the_name_of_its_network(tmp_path):
-    assert bam_tasks.weights_in(None, "f_o") is None and bam_tasks.weights_in(str(tmp_path), "f_o") is None
+    assert weights.weights_in(None, "f_o") is None and weights.weights_in(str(tmp_path), "f_o") is None
     save_file({"a": torch.zeros(2)}, tmp_path / "f_o.safetensors")
-    first = bam_tasks.weights_in(str(tmp_path), "f_o")
+    first = weights.weights_in(str(tmp_path), "f_o")
     assert isinstance(first, WeightsFile) and first.path == str(tmp_path / "f_o.safetensors")
     save_file({"a": torch.ones(3)}, tmp_path / "f_o.safetensors")
-    assert bam_tasks.weights_in(str(tmp_path), "f_o") != first
-    assert bam_tasks.weights_file(None, argument="initial_weights") is None
+    assert weights.weights_in(str(tmp_path), "f_o") != first
+    assert weights.weights_file(None, argument="initial_weights") is None
 
 
 def test_two_trainings_are_two_networks_on_the_same_images(tmp_path):
@@ -104,7 +105,7 @@ def test_a_network_for_images_in_0_to_1_says_what_it_said_of_normalised_ones():
     net = RESIDUAL_SMALL.function(size=32, classes=10).eval()
     cell = Cell(tensors=networks.weights_of(net), facts=to_plain(trained_facts(F_S)))
     x = torch.rand(2, 3, 32, 32, generator=torch.Generator().manual_seed(0))
-    mean, spread = (networks.column(v) for v in (networks.IMAGENET_MEAN, networks.IMAGENET_SPREAD))
+    mean, spread = (normalising.column(v) for v in (normalising.IMAGENET_MEAN, normalising.IMAGENET_SPREAD))
     model = bam_tasks.explained_network(cell, device="cpu")
     torch.testing.assert_close(model(x), net((x - mean) / spread), atol=1e-4, rtol=1e-4)
     assert not model.training and not any(p.requires_grad for p in model.parameters())

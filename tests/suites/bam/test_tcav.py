@@ -8,13 +8,13 @@ from torch import nn
 
 from forsooth.attributions import concepts
 from forsooth.attributions.concepts import LayerTest
+from forsooth.attributions.layer_scores import TcavScore, tcav_score
 from forsooth.plain import from_plain
 from forsooth.store import Store
 from forsooth.suites.bam import data, tcav
 from forsooth.suites.bam.data import DataSpec
 from forsooth.suites.bam.plan import F_0, F_O, F_S
 from forsooth.suites.bam.specs import ConceptAsk, NetSpec
-from forsooth.suites.bam.tcav import TcavScore
 
 TEMPLATE = PANEL.row("concepts", method="tcav")
 ASK = ConceptAsk(examples=5, random_sets=3, count=4, level=0.05, settings=concepts.CLOSED_FORM, seed=1, device="cpu")
@@ -32,14 +32,14 @@ def score(value: float, *, sets: list[float] | None = None) -> TcavScore:
 
 def test_the_score_is_the_mean_over_layers_that_pass():
     tests = [layer("1.layer1", [0.2, 0.4], 0.01), layer("1.layer2", [0.8, 1.0], 0.02), layer("1.linear", [0, 0], 0.9)]
-    found = tcav.tcav_score(tests, torch.tensor([7, 8, 9]), level=0.05)
+    found = tcav_score(tests, torch.tensor([7, 8, 9]), level=0.05, inside=tcav.INSIDE)
     assert found.score == pytest.approx(0.6) and found.chance == pytest.approx(0.3) and found.rows == [7, 8, 9]
     assert found.sets == pytest.approx([0.5, 0.7]) and found.inputs == pytest.approx([0.6] * 3)
     assert found.layers == "2 of 3 layers pass p <= 0.05 (layer1 0.30, layer2 0.90, [linear 0.00])"
 
 
 def test_without_a_layer_that_passes_there_is_chance_alone():
-    found = tcav.tcav_score([layer("1.layer1", [0.2, 0.4], 0.5)], torch.tensor([7]), level=0.05)
+    found = tcav_score([layer("1.layer1", [0.2, 0.4], 0.5)], torch.tensor([7]), level=0.05, inside=tcav.INSIDE)
     assert np.isnan(found.score) and found.chance == pytest.approx(0.15) and found.sets == found.inputs == []
 
 

@@ -8,8 +8,9 @@ import torch
 
 import forsooth
 from forsooth.records import Choice, Row
-from forsooth.suites.bias import closed_forms, reproduce_suppressor
-from forsooth.suites.bias.closed_forms import FORMS, Case
+from forsooth.scores import closed_forms
+from forsooth.scores.closed_forms import FORMS, Case
+from forsooth.suites.bias import reproduce_suppressor
 from forsooth.suites.bias.reproduce_suppressor import form_row, plan_suppressor
 
 # c = 0.8, s₁ = 1, s₂ = 0.5: w = (1, -0.8 / 0.5) / (1 - 0.64), worked out by hand

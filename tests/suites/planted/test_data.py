@@ -9,12 +9,14 @@ import torch
 from PIL import Image
 from suites.planted.smallest import LEAVES, PAIR, spec_of
 
+from forsooth.datasets.class_pairs import BIRDS, class_pairs, of_pair
 from forsooth.datasets.manipulations import FIXED, NAMES, draw
 from forsooth.datasets.planted import Border, kinds_of
+from forsooth.datasets.visibility import adjusted, legible
 from forsooth.plain import from_plain, to_plain
 from forsooth.records import UsageError
 from forsooth.suites.planted import data
-from forsooth.suites.planted.data import BIRDS, DataSpec, Images
+from forsooth.suites.planted.data import DataSpec, Images
 
 pytestmark = pytest.mark.usefixtures("single")
 
@@ -50,26 +52,26 @@ def test_generated_images_have_a_number():
 
 def test_pairs_of_classes():
     birds = [name for pair in BIRDS for name in pair]
-    assert data.class_pairs(sorted(birds))["similar"] == list(BIRDS)
-    distinct = data.class_pairs(sorted(birds))["distinct"]
+    assert class_pairs(sorted(birds))["similar"] == list(BIRDS)
+    distinct = class_pairs(sorted(birds))["distinct"]
     assert len({name for pair in distinct for name in pair}) == 4
-    assert data.class_pairs(["a", "b"]) == {"similar": [("a", "b")], "distinct": []}
-    assert data.class_pairs(["a", "b", "c"])["distinct"] == [("a", "c")]
-    assert data.class_pairs(["a", "b", "c", "d"]) == {"similar": [("a", "b"), ("c", "d")], "distinct": [("a", "d")]}
+    assert class_pairs(["a", "b"]) == {"similar": [("a", "b")], "distinct": []}
+    assert class_pairs(["a", "b", "c"])["distinct"] == [("a", "c")]
+    assert class_pairs(["a", "b", "c", "d"]) == {"similar": [("a", "b"), ("c", "d")], "distinct": [("a", "d")]}
 
 
 def test_the_printed_artefact_and_the_released_one():
     mark = FIXED[-1]
-    assert data.adjusted(mark, strength=2, variant="released").characters == "hex"
-    assert data.adjusted(mark, strength=2, variant="printed").characters == "digits"
-    assert data.adjusted(mark, strength=2, variant="printed").visibility == 26
-    assert data.adjusted(FIXED[3], strength=100, variant="printed").visibility == 1
+    assert adjusted(mark, strength=2, variant="released").characters == "hex"
+    assert adjusted(mark, strength=2, variant="printed").characters == "digits"
+    assert adjusted(mark, strength=2, variant="printed").visibility == 26
+    assert adjusted(FIXED[3], strength=100, variant="printed").visibility == 1
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_small_images_get_artefacts_that_can_be_seen(name):
-    large = data.legible(name, level=3, side=224)
-    small = data.legible(name, level=3, side=64)
+    large = legible(name, level=3, side=224)
+    small = legible(name, level=3, side=64)
     assert large.visibility == draw(name, 3, seed=0, level=3).visibility
     assert small.visibility == pytest.approx(2 * large.visibility)
     assert small == replace(large, visibility=small.visibility)
@@ -77,7 +79,7 @@ def test_small_images_get_artefacts_that_can_be_seen(name):
 
 def test_two_classes_are_taken_and_keep_their_splits():
     whole = data.base(LEAVES)
-    pair = data.of_pair(whole, PAIR)
+    pair = of_pair(whole, PAIR)
     first, second = (whole.facts["classes"].index(name) for name in PAIR)
     assert len(pair.x) == int(((whole.y == first) | (whole.y == second)).sum())
     for name, rows in pair.splits.items():
@@ -90,7 +92,7 @@ def test_two_classes_are_taken_and_keep_their_splits():
 
 def test_all_images_are_numbered_in_turn_where_no_pair_is_named():
     whole = data.base(LEAVES)
-    everyone = data.of_pair(whole, None)
+    everyone = of_pair(whole, None)
     assert torch.equal(everyone.y, whole.y % 2) and torch.equal(everyone.strata, whole.y)
     assert torch.equal(everyone.x, whole.x)
 

@@ -13,6 +13,7 @@ from forsooth.names import find
 from forsooth.plain import from_plain, to_plain
 from forsooth.records import Cell
 from forsooth.scores.planted import attr_percent
+from forsooth.suites import planning
 from forsooth.suites.planted import data, explanations
 from forsooth.suites.planted.explanations import Ask
 from forsooth.suites.planted.tasks import template
@@ -147,6 +148,6 @@ def test_who_took_part_is_kept_of_ranked_panels(images):
 
 def test_a_user_s_method_is_known_by_its_code():
     own = plugins.method("own_methods:gradient", METHODS)
-    assert len(explanations.code_of(own)) == 16
-    assert explanations.code_of(find("saliency", METHODS, argument="methods")) == ""
-    assert explanations.versions_of(["attr", data.ON_F_N]) == {"attr": 1, "attr_non_informative": 1}
+    assert len(plugins.identity(own)["code"]) == 16
+    assert plugins.identity(find("saliency", METHODS, argument="methods"))["code"] == ""
+    assert planning.versions(["attr", data.ON_F_N]) == {"attr": 1, "attr_non_informative": 1}

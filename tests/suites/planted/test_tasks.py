@@ -11,13 +11,15 @@ from torch import nn
 
 from forsooth.engine import one_thread
 from forsooth.models import resnet
+from forsooth.models.gates import Gate
+from forsooth.models.normalising import normalised, with_normalising
 from forsooth.models.recipes import PLANTED_QUICK
-from forsooth.models.train import Checkpoint
+from forsooth.models.train import Checkpoint, Trained
 from forsooth.plain import from_plain, to_plain
 from forsooth.records import Cell
 from forsooth.suites import networks
+from forsooth.suites.networks import NOT_EXPLAINED
 from forsooth.suites.planted import data, tasks
-from forsooth.suites.planted.tasks import Gate
 
 pytestmark = pytest.mark.usefixtures("single")
 GATE = Gate(accuracy=0.95, max_p_value=1e-3)
@@ -75,8 +77,8 @@ def test_checkpoints_that_are_the_final_network_are_not_kept_twice():
     other = {name: value + 1 for name, value in module.state_dict().items()}
     saved = (Checkpoint(2, 0.6, other), Checkpoint(5, 0.9, dict(module.state_dict())))
     run = SimpleNamespace(module=module, checkpoints=saved, epochs=5)
-    assert [epoch for epoch, _ in tasks.kept_states(run, checkpoints=True)] == [2, 5]
-    ((epoch, weights),) = tasks.kept_states(run, checkpoints=False)
+    assert [epoch for epoch, _ in Trained.states(run, checkpoints=True)] == [2, 5]
+    ((epoch, weights),) = Trained.states(run, checkpoints=False)
     assert epoch == 5 and torch.equal(weights["weight"], module.weight)
 
 
@@ -94,11 +96,11 @@ def test_normalisation_in_front_changes_no_output():
     net = resnet.residual_small(size=32).eval()
     planted = data.dataset(spec_of())
     network = networks.loaded(tasks.untrained("residual_small", planted), net.state_dict(), device="cpu")
-    whole = tasks.explained_model(network)
+    whole = with_normalising(network)
     with torch.no_grad(), one_thread():
-        outputs = net(tasks.normalised(planted).x)
+        outputs = net(normalised(planted.x))
         torch.testing.assert_close(whole(planted.x), outputs, rtol=1e-4, atol=1e-5)
-        end = tasks.explained_model(network, output="probabilities")
+        end = with_normalising(network, output="probabilities")
         torch.testing.assert_close(end(planted.x), whole(planted.x).softmax(1))
     assert isinstance(whole, nn.Sequential) and not any(p.requires_grad for p in whole.parameters())
 
@@ -136,7 +138,7 @@ def cell_of(passed: bool, *epochs: int) -> Cell:
 
 
 def test_who_is_not_explained():
-    below = {"status": "below gate", "message": tasks.NOT_EXPLAINED}
+    below = {"status": "below gate", "message": NOT_EXPLAINED}
     both = (cell_of(False, 1), cell_of(True, 1))
     assert tasks.refused(both, 0, ask_of()) == below and tasks.refused(both, 1, ask_of()) == {}
     assert tasks.refused(both, -1, ask_of()) == {}

@@ -6,6 +6,7 @@ import torch
 
 from forsooth import api
 from forsooth.records import Choice
+from forsooth.scores.localisation import nonzero_pixels
 from forsooth.settings import changed
 from forsooth.suites.xaitris import few_samples
 
@@ -15,7 +16,7 @@ SMALL = {"sizes": (8,), "n": 600, "alpha": 0.6, "samples": 4, "masks": (10, 40),
 def test_pixels_by_hand():
     maps = torch.tensor([[[0.0, 1.0], [2.0, 0.0]], [[0.0, 0.0], [0.0, 0.0]], [[1.0, 1.0], [1.0, 1.0]]])
     truth = torch.tensor([[True, True], [False, False]]).expand(3, 2, 2)
-    found = few_samples.pixels(maps, truth)
+    found = nonzero_pixels(maps, truth)
     assert found["nonzero"].tolist() == [2, 0, 4]
     assert found["own right"][[0, 2]].tolist() == [0.5, 0.5] and found["own right"][1].isnan()
 

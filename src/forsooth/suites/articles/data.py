@@ -6,8 +6,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from forsooth.datasets import articles, texts
+from forsooth.datasets import articles, remarks, texts
 from forsooth.datasets.articles import Articles, Setting
+from forsooth.digests import digest, require_same
 from forsooth.models.recurrent import lengths_of
 from forsooth.plain import remembered
 from forsooth.records import NO_MODEL, Row
@@ -108,6 +109,7 @@ def dataset(spec: DataSpec) -> Articles:
     documents = None
     if spec.path:
         documents = texts.documents(spec.path)
+        require_same(digest(spec.path), spec.digest, spec.path)
     return articles.articles(spec.setting, documents, seed=spec.seed)
 
 
@@ -116,50 +118,9 @@ def source(documents: Articles) -> str:
     return str(documents.dataset.facts["source"])
 
 
-def sizes(documents: Articles) -> str:
-    """How many documents train, validate and test."""
-    return "/".join(str(len(documents.dataset.splits[name])) for name in ("train", "val", "test"))
-
-
 def notes(spec: DataSpec) -> list[str]:
     """Sentences on the documents that a reader of the results must know."""
-    documents = dataset(spec)
-    facts = documents.dataset.facts
-    unknown = facts["unknown_tokens"] / max(1, facts["tokens"])
-    sentences = [
-        f"{spec.setting.kind}: correlating articles, non-correlating articles and other words are "
-        f"{_percent(facts['frequency'])} % of the words ({_percent(facts['paper_frequency'])} % in the paper).",
-        f"Documents: {facts['documents']} of {facts['source']}, of which {_losses(facts)}; {sizes(documents)} train, "
-        f"validate and test. {unknown:.1%} of the words are unknown to the vocabulary of {facts['words']}.",
-    ]
-    if spec.vectors:
-        words = documents.vocabulary
-        known = texts.word_vectors(spec.vectors, words, seed=spec.seed)[1]
-        sentences.append(
-            f"Word vectors: {known} of the {len(words)} words have one in the given file, the others a random one."
-        )
-    return sentences
-
-
-def _percent(shares: list[float]) -> str:
-    return " / ".join(f"{100 * share:.1f}" for share in shares)
-
-
-def _losses(facts: Any) -> str:
-    """How many documents were left out or cut, and why."""
-    reasons = {
-        "empty": "were empty",
-        "without_tokens": "had no token",
-        "without_articles": "had no article",
-        "articles_in_one_half": "had articles in one half only",
-        "undecided": "have nothing that tells the label",
-        "truncated": f"were cut at {facts['length']} tokens",
-    }
-    counts = ", ".join(f"{facts[name]} {reason}" for name, reason in reasons.items() if facts[name])
-    sentence = counts or "none was left out or cut"
-    if facts["undecodable_bytes"]:
-        sentence += f"; {facts['undecodable_bytes']} bytes could not be decoded"
-    return sentence
+    return remarks.on_documents(dataset(spec), spec.vectors, seed=spec.seed)
 
 
 def explained(documents: Articles, samples: int | None) -> Chosen:

@@ -3,19 +3,17 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
-import torch
 from torch import Tensor
 
 from forsooth.datasets import texts
 from forsooth.datasets.articles import Articles
 from forsooth.engine import make_task, task
 from forsooth.records import Cell, Plan, Row
-from forsooth.scores.selection import peaks, share_on
+from forsooth.scores.selection import kinds_selected, standing_out
 from forsooth.suites.articles import data
 from forsooth.suites.articles.data import Chosen, DataSpec, Panel
 
 PART = "documents"
-FIRST = 3  # "the first few words"
 
 
 @dataclass(frozen=True)
@@ -56,27 +54,15 @@ def attention_by_document(explained: Cell, *, spec: DataSpec, panel: Panel) -> C
 
 
 def attention_row(template: Row, document: Document) -> Row:
-    weights = document.weights.double()
-    above_neighbours = peaks(weights)
-    largest = int(weights.argmax())
+    standing = standing_out(document.weights.double(), document.correlating, document.non_correlating, document.other)
     return template.having(
         sample=document.row,
-        value=share_on(weights, document.correlating),
+        value=standing.pop("attr"),
         label=document.label,
         words=float(len(document.words)),
-        articles=int(document.correlating.sum()),
-        attr_non_correlating=share_on(weights, document.non_correlating),
-        frequency=document.correlating.double().mean().item(),
-        articles_above_neighbours=share_of(above_neighbours, document.correlating),
-        others_above_neighbours=share_of(above_neighbours, document.other),
-        largest_is_article=int(document.correlating[largest]),
-        largest=document.words[largest],
+        **standing,
+        largest=document.words[int(document.weights.double().argmax())],
     )
-
-
-def share_of(hits: Tensor, mask: Tensor) -> float:
-    """The share of the words of a mask (length,) that are hits (length,); nan of none."""
-    return hits[mask].double().mean().item()
 
 
 @task("articles.selection_by_document", version=1)
@@ -89,38 +75,9 @@ def selection_by_document(selected: Cell, *, spec: DataSpec, panel: Panel) -> Ce
 
 def selection_row(template: Row, document: Document) -> Row:
     chosen = document.weights != 0
-    others = chosen & document.other
-    return template.having(
-        sample=document.row,
-        value=count(chosen),
-        articles=int(document.correlating.sum()),
-        hits=count(chosen & document.correlating),
-        misled=count(chosen & document.non_correlating),
-        others=int(others.sum()),
-        first_others=int(others[:FIRST].sum()),
-        text=marked(document),
-    )
-
-
-def count(mask: Tensor) -> float:
-    """How many are true; a float, as the counts of words in other rows."""
-    return float(mask.sum())
-
-
-def marked(document: Document) -> str:
-    """The words with marks: [selected], [selected!] of a non-correlating article, _missed_ of a correlating one."""
-    parts = []
-    masks = torch.stack([document.weights != 0, document.correlating, document.non_correlating], dim=1).tolist()
-    for word, (chosen, correlating, non_correlating) in zip(document.words, masks, strict=True):
-        if chosen and non_correlating:
-            parts.append(f"[{word}!]")
-        elif chosen:
-            parts.append(f"[{word}]")
-        elif correlating:
-            parts.append(f"_{word}_")
-        else:
-            parts.append(word)
-    return " ".join(parts)
+    counts = kinds_selected(chosen, document.correlating, document.non_correlating, document.other)
+    text = texts.marked(document.words, chosen, document.correlating, document.non_correlating)
+    return template.having(sample=document.row, value=counts.pop("selected"), **counts, text=text)
 
 
 def with_documents(plan: Plan, function: Callable[..., Cell], *, of: str) -> Plan:

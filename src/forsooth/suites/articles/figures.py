@@ -16,6 +16,7 @@ from forsooth.report.drawing import BLUE, GREEN, INK, ORANGE, Drawing, Tables, n
 from forsooth.suites.articles.reproduce_post_hoc import attr_interval
 from forsooth.suites.articles.reproduce_rationales import selection_table
 from forsooth.suites.articles.text_figure import articles_attention, articles_text
+from forsooth.suites.legends import legend_below
 
 # As in Figs. 5 and 7 of [zhou2022feature]: orange and blue articles, green for the rest.
 WORDS = {"attr_words": ORANGE, "attr_words_non_correlating": BLUE, "attr_words_other": "#b9dccd"}
@@ -84,8 +85,7 @@ def _finish(figure: Figure, lowest: Iterable[Axes], words: str, legend: list[Any
     """Words below the lowest axes, the legend below all."""
     for axis in lowest:
         axis.set_xlabel(words)
-    figure.legend(handles=legend, loc="lower center", ncols=4, frameon=False)
-    figure.tight_layout(rect=(0, 0.3 / figure.get_figheight(), 1, 1), h_pad=0.8, w_pad=0.8)
+    legend_below(figure, pad=0.8, handles=legend, ncols=4)
 
 
 def _stacked(axis: Axes, rows: pd.DataFrame, methods: list[str]) -> None:

@@ -1,23 +1,24 @@
 """The plan of the articles suite: train every reader, let rationale models select, ask every method."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import itertools
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from forsooth import names, plugins, seeds
-from forsooth.attributions import METHODS
 from forsooth.datasets import texts
 from forsooth.datasets.articles import KINDS, Setting
 from forsooth.digests import digest
 from forsooth.engine import make_task
-from forsooth.models import MODELS
-from forsooth.models.train_text import TextRecipe
-from forsooth.records import Architecture, Choice, Method, Metric, Plan, Row, Task, UsageError
-from forsooth.scores import METRICS
+from forsooth.models.train_text import RECIPES, TextRecipe
+from forsooth.records import Architecture, Choice, Dataset, Method, Plan, Task, UsageError
+from forsooth.settings import check_words
+from forsooth.suites import planning
 from forsooth.suites.articles import data, selections, tasks
 from forsooth.suites.articles.data import DataSpec, Panel
-from forsooth.suites.articles.settings import ATTENTION, READERS, RECIPES, REINFORCE, Settings, check
+from forsooth.suites.articles.settings import ATTENTION, READERS, REINFORCE, Settings, check
 from forsooth.suites.articles.word_weights import Ask
+from forsooth.suites.networks import NetSpec
+from forsooth.suites.planning import Work
 
 FACTORS = ("kind", "model")
 FACTS = (
@@ -39,31 +40,42 @@ class Reader:
     rate: float | None
 
 
+@dataclass(frozen=True)
+class Round:
+    """One kind of data: the panels and the tasks of all trainings on it, and what is asked of them."""
+
+    settings: Settings
+    choice: Choice
+    spec: DataSpec
+    trained: Mapping[Panel, Task]
+
+
 def plan(settings: Settings, choice: Choice) -> Plan:
     """Train every reader, then explain those of the main rate, method by method; all select."""
     check(settings)
     names.check_factors(choice.only, FACTORS)
-    methods = [plugins.method(name, METHODS) for name in choice.methods or settings.methods]
-    work: list[Task] = []
-    skips: list[Row] = []
+    methods = planning.methods(settings, choice)
+    work: list[Work] = []
     for spec in chosen_data(settings, choice):
-        trained = trainings(spec, settings, choice)
-        work += trained.values()
-        work += selecting_tasks(spec, trained, choice)
-        work += page_tasks(spec, trained, settings)
+        this = round_of(spec, settings, choice)
+        work += this.trained.values()
+        work += selecting_tasks(this)
+        work += page_tasks(this)
         for method in methods:
-            explaining, unmet = explaining_tasks(method, spec, trained, settings, choice)
-            work += explaining
-            skips += unmet
-    return Plan(tasks=tuple({task.key: task for task in work}.values()), skips=tuple(skips), facts=FACTS)
+            work += explaining_tasks(method, this)
+    return planning.planned(work, FACTS)
+
+
+def datasets(settings: Settings, choice: Choice) -> Iterator[tuple[str, Dataset]]:
+    """Every chosen kind of documents, as token ids."""
+    for spec in chosen_data(settings, choice):
+        yield spec.setting.kind, data.dataset(spec).dataset
 
 
 def chosen_data(settings: Settings, choice: Choice) -> Iterator[DataSpec]:
     """What decides the data of each kind that was not left out."""
-    check_files(settings, choice)
-    for kind in settings.kinds:
-        if kind not in KINDS:
-            raise names.unknown(kind, KINDS, argument="kinds")
+    texts.check_files(data=choice.data, vectors=settings.vectors)
+    check_words(settings, {"kinds": KINDS})
     for kind in names.kept(settings.kinds, choice.only, "kind"):
         setting = Setting(
             kind,  # type: ignore[arg-type]
@@ -76,27 +88,10 @@ def chosen_data(settings: Settings, choice: Choice) -> Iterator[DataSpec]:
             setting,
             path=choice.data,
             vectors=settings.vectors,
-            digest=digest_of(choice.data),
-            vectors_digest=digest_of(settings.vectors),
+            digest=choice.data and digest(choice.data),
+            vectors_digest=settings.vectors and digest(settings.vectors),
             seed=seeds.derive(choice.seed, "data"),
         )
-
-
-def check_files(settings: Settings, choice: Choice) -> None:
-    """UsageError where a file of the user's cannot be read: it is told before any work."""
-    for argument, path in (("data", choice.data), ("vectors", settings.vectors)):
-        if path is None or Path(path).is_file():
-            continue
-        problem = "is a folder" if Path(path).is_dir() else "does not exist"
-        raise UsageError(f"`{argument}` must be a file, but {path} {problem}")
-    if choice.data:
-        texts.documents(choice.data)
-    if settings.vectors:
-        texts.read_vectors(settings.vectors)
-
-
-def digest_of(path: str | None) -> str | None:
-    return digest(path) if path else None
 
 
 def rates(spec: DataSpec, settings: Settings) -> list[float]:
@@ -108,19 +103,16 @@ def rates(spec: DataSpec, settings: Settings) -> list[float]:
 
 def readers(spec: DataSpec, settings: Settings, choice: Choice) -> Iterator[Reader]:
     """Every training of one kind of data that was not left out."""
-    for name in names.kept(settings.models, choice.only, "model"):
-        net = names.find(name, MODELS, argument="models")
-        if name not in READERS:
-            raise UsageError(f"`models` must be models of text ({', '.join(READERS)}), got {name!r}")
-        if name == ATTENTION:
-            yield from (Reader(net, number, None) for number in range(settings.trainings))
-            continue
-        for rate in rates(spec, settings):
-            yield from (Reader(net, number, rate) for number in range(settings.rationale_trainings))
-
-
-def panel(spec: DataSpec, reader: Reader) -> Panel:
-    return Panel(spec.setting.kind, reader.net.name, reader.number, reader.rate)
+    for net in planning.networks(settings, choice):
+        if net.name not in READERS:
+            raise UsageError(f"`models` must be models of text ({', '.join(READERS)}), got {net.name!r}")
+        targets: list[float | None] = [*rates(spec, settings)]
+        trainings = settings.rationale_trainings
+        if net.name == ATTENTION:
+            targets = [None]
+            trainings = settings.trainings
+        for rate, number in itertools.product(targets, range(trainings)):
+            yield Reader(net, number, rate)
 
 
 def title(panel: Panel) -> str:
@@ -130,23 +122,22 @@ def title(panel: Panel) -> str:
     return f"{words}, {panel.kind}"
 
 
-def trainings(spec: DataSpec, settings: Settings, choice: Choice) -> dict[Reader, Task]:
-    """The task of every training on one kind of data."""
-    return {reader: training_task(spec, reader, settings, choice) for reader in readers(spec, settings, choice)}
-
-
-def training_task(spec: DataSpec, reader: Reader, settings: Settings, choice: Choice) -> Task:
-    own = panel(spec, reader)
-    variant = {ATTENTION: settings.attention_variant}.get(reader.net.name, settings.rationale_variant)
-    arguments = {
-        "spec": spec,
-        "net": tasks.NetSpec(reader.net.name, reader.net.version, variant),
-        "recipe": recipe(reader, settings),
-        "panel": own,
-        "seed": seeds.derive(choice.seed, "training", reader.number),
-        "device": choice.device,
-    }
-    return make_task(tasks.train, arguments, name=f"train {title(own)}")
+def round_of(spec: DataSpec, settings: Settings, choice: Choice) -> Round:
+    """All trainings on one kind of data."""
+    trained = {}
+    for reader in readers(spec, settings, choice):
+        panel = Panel(spec.setting.kind, reader.net.name, reader.number, reader.rate)
+        variant = {ATTENTION: settings.attention_variant}.get(reader.net.name, settings.rationale_variant)
+        arguments = {
+            "spec": spec,
+            "net": NetSpec(reader.net.name, reader.net.version, variant),
+            "recipe": recipe(reader, settings),
+            "panel": panel,
+            "seed": seeds.derive(choice.seed, "training", reader.number),
+            "device": choice.device,
+        }
+        trained[panel] = make_task(tasks.train, arguments, name=f"train {title(panel)}")
+    return Round(settings, choice, spec, trained)
 
 
 def recipe(reader: Reader, settings: Settings) -> TextRecipe:
@@ -161,78 +152,54 @@ def recipe(reader: Reader, settings: Settings) -> TextRecipe:
     return replace(preset, aim=aim, gate=gate, restarts=settings.restarts, epochs=epochs)
 
 
-def selecting_tasks(spec: DataSpec, trained: Mapping[Reader, Task], choice: Choice) -> list[Task]:
+def selecting_tasks(this: Round) -> list[Task]:
     """What every rationale model selects."""
-    versions = {name: metric(name).version for name in (selections.PRECISION, selections.RECALL)}
+    versions = planning.versions((selections.PRECISION, selections.RECALL))
     work = []
-    for reader, training in trained.items():
-        if reader.rate is None:
-            continue
-        own = panel(spec, reader)
-        arguments = {"spec": spec, "panel": own, "metrics": versions, "device": choice.device}
-        work.append(make_task(selections.select, arguments, [training], name=f"select: {title(own)}"))
+    for panel, training in this.trained.items():
+        if panel.rate is not None:
+            arguments = {"spec": this.spec, "panel": panel, "metrics": versions, "device": this.choice.device}
+            work.append(make_task(selections.select, arguments, [training], name=f"select: {title(panel)}"))
     return work
 
 
-def page_tasks(spec: DataSpec, trained: Mapping[Reader, Task], settings: Settings) -> list[Task]:
+def page_tasks(this: Round) -> list[Task]:
     """The document that the page shows, and the lines of Fig. 8."""
-    shared = {"spec": spec, "factors": data.factors(spec)}
-    example = {**shared, "samples": settings.samples}
-    work = [make_task(tasks.show, example, name=f"example, {spec.setting.kind}")]
-    if any(reader.rate is not None for reader in trained):
+    shared = {"spec": this.spec, "factors": data.factors(this.spec)}
+    example = {**shared, "samples": this.settings.samples}
+    work = [make_task(tasks.show, example, name=f"example, {this.spec.setting.kind}")]
+    if any(panel.rate is not None for panel in this.trained):
         work.append(make_task(selections.optimum, shared, name="lines of Fig. 8"))
     return work
 
 
-def explaining_tasks(
-    method: Method, spec: DataSpec, trained: Mapping[Reader, Task], settings: Settings, choice: Choice
-) -> tuple[list[Task], list[Row]]:
+def explaining_tasks(method: Method, this: Round) -> list[Work]:
     """Tasks of one method on all models of the main rate, and rows for those it cannot meet."""
-    main = [reader for reader in trained if reader.rate in (None, rates(spec, settings)[0])]
-    needs = [trained[reader] for reader in main]
-    if method.null:  # it ignores the model, so it is asked once for all of them
-        return [explaining_task(method, -1, spec, Panel(spec.setting.kind), needs, settings, choice)], []
-    work: list[Task] = []
-    skips: list[Row] = []
-    for index, reader in enumerate(main):
-        own = panel(spec, reader)
-        reason = unable(method, reader.net)
-        if reason:
-            skips.append(skipped(own, method, reason))
-        else:
-            work.append(explaining_task(method, index, spec, own, needs, settings, choice))
-    return work, skips
+    main = [panel for panel in this.trained if panel.rate in (None, rates(this.spec, this.settings)[0])]
+    panels = [*main, Panel(this.spec.setting.kind)]  # the last is that of no model: -1 is its place
+    needs = [this.trained[panel] for panel in main]
+
+    def ask(index: int) -> list[Task]:
+        panel = panels[index]
+        arguments = {"spec": this.spec, "index": index, "ask": ask_of(method, panel, this), "panel": panel}
+        where = panel.kind if method.null else title(panel)
+        return [make_task(tasks.explain, arguments, needs, name=f"explain: {method.name}, {where}")]
+
+    templates = [panel.row("scores", "articles") for panel in main]
+    return planning.asked(method, templates, unable=unable, ask=ask)
 
 
-def skipped(panel: Panel, method: Method, reason: str) -> Row:
-    """The row of a method and a model that cannot meet."""
-    row = panel.row("scores", "articles", method.name)
-    return row.having(metric="", sample=-1, status="skipped", message=reason)
-
-
-def explaining_task(
-    method: Method,
-    index: int,
-    spec: DataSpec,
-    panel: Panel,
-    trained: Sequence[Task],
-    settings: Settings,
-    choice: Choice,
-) -> Task:
-    """One task weighs the words and scores the weights; index -1: of a method that ignores the models."""
-    ask = Ask(
+def ask_of(method: Method, panel: Panel, this: Round) -> Ask:
+    return Ask(
         **plugins.identity(method),
-        samples=settings.samples,
+        samples=this.settings.samples,
         null=method.null,
-        metrics={metric.name: metric.version for metric in metrics(settings)},
+        metrics=planning.versions(this.settings.metrics),
         show=panel.model_seed < 1,
         keep=bool(method.belongs_to),
-        seed=seeds.derive(choice.seed, "method", panel.model_seed),
-        device=choice.device,
+        seed=seeds.derive(this.choice.seed, "method", panel.model_seed),
+        device=this.choice.device,
     )
-    arguments = {"spec": spec, "index": index, "ask": ask, "panel": panel}
-    where = panel.kind if method.null else title(panel)
-    return make_task(tasks.explain, arguments, trained, name=f"explain: {method.name}, {where}")
 
 
 def unable(method: Method, net: Architecture) -> str:
@@ -240,11 +207,3 @@ def unable(method: Method, net: Architecture) -> str:
     if not method.belongs_to or net.name in method.belongs_to:
         return ""
     return f"{method.name} is asked of {' and '.join(method.belongs_to)} only: {net.name} has none"
-
-
-def metrics(settings: Settings) -> tuple[Metric, ...]:
-    return tuple(metric(name) for name in settings.metrics)
-
-
-def metric(name: str) -> Metric:
-    return names.find(name, METRICS, argument="metrics")

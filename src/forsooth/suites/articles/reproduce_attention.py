@@ -16,12 +16,12 @@ from forsooth.suites.articles.sentences import (
     FAR,
     accurate,
     basis,
-    judgement,
+    documents_of,
     nothing_to_judge,
     published_claim,
 )
 from forsooth.suites.articles.settings import ATTENTION, PAPER, Settings
-from forsooth.suites.verdicts import above, around, verdict
+from forsooth.suites.verdicts import above, around, judgement, verdict
 
 ALL_ATTENTION = replace(PAPER, models=(ATTENTION,), methods=("attention",), samples=None)
 WORDS = {"attr_words": "correlating", "attr_words_non_correlating": "non_correlating", "attr_words_other": "other"}
@@ -121,10 +121,7 @@ def plan_figure(settings: Settings, choice: Choice) -> Plan:
 
 def judge_figure(outcome: Outcome, *, shown: int) -> Judgement:
     """Attention word by word: some documents in numbers, the claims on all test documents of one training."""
-    own = outcome.rows[outcome.rows["part"].eq(documents.PART)]
-    if own.empty:
-        raise nothing_to_judge("attention model", outcome)
-    own = own.rename(columns=OF_DOCUMENTS).astype(COUNTS)
+    own = documents_of(outcome, "attention model").rename(columns=OF_DOCUMENTS).astype(COUNTS)
     tables = []
     sentences = [basis(outcome), "Intervals are over the documents of one training."]
     for (kind, training), group in own.groupby(["kind", "training"], sort=False):

@@ -10,8 +10,9 @@ from forsooth.records import NO_MODEL, Judgement, Outcome, Reproduction
 from forsooth.scores.selection import ATTR_WORDS
 from forsooth.stats import SHARE, Interval, samples_and_trainings
 from forsooth.suites.articles.plan import plan
-from forsooth.suites.articles.sentences import FAR, basis, judgement, nothing_to_judge
+from forsooth.suites.articles.sentences import FAR, basis, nothing_to_judge
 from forsooth.suites.articles.settings import PAPER
+from forsooth.suites.verdicts import judgement
 
 EVERY_METHOD = replace(PAPER, trainings=3, rates_article=(), rates_halves=(), samples=60)
 NEAR_ONE = 0.9

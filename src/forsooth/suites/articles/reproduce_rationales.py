@@ -1,22 +1,22 @@
 """Precision and recall of rationales made again, with a verdict on each claim. [zhou2022feature, section 7]"""
 
-from collections.abc import Callable
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
 import pandas as pd
 import torch
 
 from forsooth.records import Judgement, Outcome, Reproduction
-from forsooth.scores.selection import Optimum, optimal_dataset, optimal_document
+from forsooth.scores.selection import OPTIMA, Optimum, optimum
 from forsooth.stats import SHARE, mean_interval, share_interval
 from forsooth.stats.bootstrap import bootstrapped_ratio
 from forsooth.stats.intervals import no_interval
 from forsooth.suites.articles.plan import plan
 from forsooth.suites.articles.selections import RECALL
-from forsooth.suites.articles.sentences import accurate, basis, judgement, nothing_to_judge
+from forsooth.suites.articles.sentences import accurate, basis, nothing_to_judge
 from forsooth.suites.articles.settings import PAPER, REINFORCE, RELAXED
-from forsooth.suites.verdicts import above, verdict
+from forsooth.suites.verdicts import above, judgement, verdict
 
 RATIONALES = replace(PAPER, models=(RELAXED, REINFORCE), methods=())
 COUNTS = ["hits", "selected", "relevant", "words", "misled"]
@@ -24,7 +24,6 @@ KEY = ["kind", "model", "model_seed", "rate"]
 NEAR = 0.05  # a precision or recall that is nearer to the optimum than this is "nearly optimal"
 ON_TARGET = 0.02  # a share of the words that is nearer to the asked one than this is what was asked for
 FAULTY = 0.07  # the target at which the relaxation of the paper fails
-NO_OPTIMUM = Optimum(float("nan"), float("nan"))
 
 
 def judge(outcome: Outcome) -> Judgement:
@@ -50,11 +49,15 @@ def line_of(key: tuple[Any, ...], documents: pd.DataFrame) -> dict[str, Any]:
     """One model: its rate, precision and recall over all words with 95 % intervals, and the optima at that rate."""
     target = key[-1]
     totals = documents.astype(float).sum()
+    totals["articles"] = totals["hits"] + totals["misled"]
+    shares = totals / totals["selected"]  # nan where nothing is selected
     precision = bootstrapped_ratio(documents["hits"], documents["selected"])
     recall = bootstrapped_ratio(documents["hits"], documents["relevant"])
     if not totals["selected"]:
         recall = no_interval(recall.mean)
     rate = totals["selected"] / totals["words"]
+    words = torch.tensor(documents[["relevant", "words"]].to_numpy(dtype=float)).T
+    best = {line: optimum(line, rate, *words) for line in OPTIMA}
     return {
         **dict(zip(("kind", "model", "number", "target"), key, strict=True)),
         "selected": rate,
@@ -64,38 +67,13 @@ def line_of(key: tuple[Any, ...], documents: pd.DataFrame) -> dict[str, Any]:
         "precision_high": precision.high,
         "recall_low": recall.low,
         "recall_high": recall.high,
-        "articles": quotient(totals["hits"] + totals["misled"], totals["selected"]),
-        "misled": quotient(totals["misled"], totals["selected"]),
+        "articles": shares["articles"],
+        "misled": shares["misled"],
         "silent": float(documents["selected"].eq(0).mean()),  # documents of which nothing is selected
-        **optima(rate, documents),
-        "best_precision_asked": optimum(optimal_dataset, target, documents).precision,
+        **{f"best_{name}_{line}": getattr(best[line], name) for line, name in product(best, Optimum._fields)},
+        "best_precision_asked": optimum("dataset", target, *words).precision,
         "on_target": abs(rate - target) <= ON_TARGET,
     }
-
-
-def optima(rate: float, documents: pd.DataFrame) -> dict[str, float]:
-    """The best at a rate, over the whole data set and in every document."""
-    of_dataset = optimum(optimal_dataset, rate, documents)
-    of_document = optimum(optimal_document, rate, documents)
-    return {
-        "best_precision_dataset": of_dataset.precision,
-        "best_recall_dataset": of_dataset.recall,
-        "best_precision_document": of_document.precision,
-        "best_recall_document": of_document.recall,
-    }
-
-
-def optimum(best: Callable[..., Optimum], rate: float, documents: pd.DataFrame) -> Optimum:
-    """The best selection at a rate; not defined where nothing is selected."""
-    if not rate:
-        return NO_OPTIMUM
-    counts = torch.tensor(documents[["relevant", "words"]].to_numpy(dtype=float))
-    return best(rate, counts[:, 0], counts[:, 1])
-
-
-def quotient(above_: float, below: float) -> float:
-    """nan where there is nothing below."""
-    return above_ / below if below else float("nan")
 
 
 def claims_7_1(table: pd.DataFrame) -> list[str]:

@@ -7,14 +7,15 @@ from functools import partial
 import pandas as pd
 
 from forsooth.records import Choice, Judgement, Outcome, Plan, Reproduction
+from forsooth.scores.selection import FIRST
 from forsooth.stats import SHARE, mean_interval, share_interval
 from forsooth.stats.bootstrap import bootstrapped_ratio
 from forsooth.suites.articles import documents
 from forsooth.suites.articles.plan import plan
 from forsooth.suites.articles.reproduce_rationales import RATIONALES
-from forsooth.suites.articles.sentences import basis, judgement, nothing_to_judge
+from forsooth.suites.articles.sentences import basis, documents_of
 from forsooth.suites.articles.settings import RELAXED, Settings
-from forsooth.suites.verdicts import above, verdict
+from forsooth.suites.verdicts import above, judgement, verdict
 
 MARKS = (
     "[word]: selected; [word!]: selected, tells nothing though an article; _word_: a correlating article that is missed"
@@ -32,10 +33,12 @@ def plan_selections(settings: Settings, choice: Choice) -> Plan:
 
 def judge(outcome: Outcome, *, shown: int, claims: Callable[[pd.DataFrame, str], list[str]]) -> Judgement:
     """Documents with their selections marked, and claims on all test documents."""
-    own = outcome.rows[outcome.rows["part"].eq(documents.PART)]
-    if own.empty:
-        raise nothing_to_judge("rationale model", outcome)
-    own = own.drop(columns="selected").rename(columns=OF_DOCUMENTS).astype(dict.fromkeys(COUNTS, int))
+    own = (
+        documents_of(outcome, "rationale model")
+        .drop(columns="selected")
+        .rename(columns=OF_DOCUMENTS)
+        .astype(dict.fromkeys(COUNTS, int))
+    )
     tables = []
     sentences = [basis(outcome), MARKS]
     for _, group in own.groupby("cell", sort=False):
@@ -50,7 +53,7 @@ def claims_16(table: pd.DataFrame, who: str) -> list[str]:
     """Does the relaxation of the lowest rate take the first few words?"""
     some = table[table["others"] > 0]
     first = mean_interval(some["first_others"] / some["others"], bounds=SHARE)
-    claim = f"{who}: of the selected words that are no articles, most are among the first {documents.FIRST} (share)"
+    claim = f"{who}: of the selected words that are no articles, most are among the first {FIRST} (share)"
     none = "no other word is selected in any document" * some.empty
     hit = share_interval(table["hits"] > 0)
     return [

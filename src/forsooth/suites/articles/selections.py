@@ -3,14 +3,13 @@
 import itertools
 from collections.abc import Iterator
 
-import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from forsooth import chunks
+from forsooth import scores
 from forsooth.engine import task
-from forsooth.names import find
+from forsooth.models.rationale import selected_words
 from forsooth.records import Cell, Row
-from forsooth.scores import METRICS, selection
+from forsooth.scores import selection
 from forsooth.suites import explain as explaining
 from forsooth.suites.articles import data
 from forsooth.suites.articles.data import Chosen, DataSpec, Panel
@@ -18,9 +17,7 @@ from forsooth.suites.articles.tasks import loaded
 
 PRECISION = "precision_selected"
 RECALL = "recall_selected"
-WORDS_AT_ONCE = 2**16  # words in one forward of a model on tokens
 RATES = tuple(k / 200 for k in range(2, 41))  # 1 % to 20 %, where the lines of Fig. 8 are drawn
-LINES = {"dataset": selection.optimal_dataset, "document": selection.optimal_document}
 
 
 @task("articles.select", version=1, spec="plot", panel="about")
@@ -41,29 +38,14 @@ def select(trained: Cell, *, spec: DataSpec, panel: Panel, metrics: dict[str, in
     return Cell(rows=tuple(rows), tensors={"weights": z, "rows": chosen.rows})
 
 
-@torch.no_grad()
-def selected_words(model: nn.Module, tokens: Tensor) -> Tensor:
-    """z (k, length) of a rationale model for tokens (k, length)."""
-    size = max(1, WORDS_AT_ONCE // tokens.shape[1])
-    return chunks.over(lambda part: model.selection(part), tokens, size=size)  # type: ignore[operator]
-
-
 def selection_rows(template: Row, z: Tensor, chosen: Chosen, metrics: list[str]) -> Iterator[Row]:
     """One row per metric and document for the selections z (k, length)."""
-    reads = {"truth": chosen.masks()["correlating"], "x": chosen.tokens}
-    records = [find(name, METRICS, argument="metrics") for name in metrics]
-    rows = explaining.score_rows(template, z, reads, records, chosen.rows.tolist())
-    for row, counts in zip(rows, word_counts(z, chosen) * len(metrics), strict=True):
-        yield selected_or_not(row).having(**counts)
-
-
-def word_counts(z: Tensor, chosen: Chosen) -> list[dict[str, float]]:
-    """How many words of which kind each of the selections z (k, length) holds."""
     masks = chosen.masks()
-    counts = selection.counts(z, masks["correlating"], chosen.tokens)._asdict()
-    counts["misled"] = selection.counts(z, masks["non_correlating"], chosen.tokens).hits
-    lines = torch.stack(list(counts.values()), dim=1).tolist()
-    return [dict(zip(counts, line, strict=True)) for line in lines]
+    reads = {"truth": masks["correlating"], "x": chosen.tokens}
+    counts = selection.counts_by_kind(z, masks["correlating"], masks["non_correlating"], chosen.tokens)
+    rows = explaining.score_rows(template, z, reads, scores.metrics(metrics), chosen.rows.tolist())
+    for row, own in zip(rows, counts * len(metrics), strict=True):
+        yield selected_or_not(row).having(**own)
 
 
 def selected_or_not(row: Row) -> Row:
@@ -83,8 +65,9 @@ def optimum(*, spec: DataSpec, factors: dict[str, str]) -> Cell:
     relevant = chosen.masks()["correlating"].sum(1)
     template = Panel(factors["kind"]).row("optimum", data.source(documents)).having(sample=-1)
     table: list[Row] = []
-    for (line, best), rate in itertools.product(LINES.items(), RATES):
-        table += optimum_rows(template.having(line=line, rate=rate), best(rate, relevant, chosen.lengths))
+    for line, rate in itertools.product(selection.OPTIMA, RATES):
+        best = selection.optimum(line, rate, relevant, chosen.lengths)
+        table += optimum_rows(template.having(line=line, rate=rate), best)
     return Cell(rows=tuple(table))
 
 

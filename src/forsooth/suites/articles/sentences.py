@@ -1,19 +1,14 @@
 """What every judgement of the suite says: on what it rests, who was left out, and whether the models are accurate."""
 
-from collections.abc import Sequence
-
 import pandas as pd
 
 from forsooth import papers
-from forsooth.records import Judgement, Outcome, UsageError
+from forsooth.records import Outcome, UsageError
 from forsooth.stats import share_interval
+from forsooth.suites.articles.documents import PART
 from forsooth.suites.verdicts import verdict
 
 FAR = 0.5  # an Attr% below is far from the 1 that a valid attribution has
-
-
-def judgement(table: pd.DataFrame, sentences: Sequence[str]) -> Judgement:
-    return Judgement(table, "\n".join(sentences) + "\n")
 
 
 def nothing_to_judge(who: str, outcome: Outcome) -> UsageError:
@@ -63,3 +58,11 @@ def accurate(rows: pd.DataFrame, section: str) -> str:
     right = rows.loc[rows["metric"].eq("accuracy"), "value"] > limit
     claim = f"All models achieve over {limit:.0%} accuracy (share)"
     return verdict(claim, share_interval(right), holds=bool(right.all()), fails=True)
+
+
+def documents_of(outcome: Outcome, who: str) -> pd.DataFrame:
+    """The rows of documents; UsageError where nobody who could weigh their words passed the gate."""
+    own = outcome.rows[outcome.rows["part"].eq(PART)]
+    if own.empty:
+        raise nothing_to_judge(who, outcome)
+    return own

@@ -5,9 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from forsooth.datasets.articles import KINDS
-from forsooth.models import train_text
-from forsooth.models.train_text import TextRecipe
-from forsooth.records import UsageError
+from forsooth.settings import check_range
 
 ATTENTION = "attention"
 RELAXED = "rationale_relaxed"
@@ -25,23 +23,6 @@ POST_HOC = (
     "occlusion",
 )
 NULLS = ("random", "constant", "oracle")
-RECIPES: Mapping[str, Mapping[str, TextRecipe]] = {
-    "quick": {
-        ATTENTION: train_text.ATTENTION_QUICK,
-        RELAXED: train_text.RELAXED_QUICK,
-        REINFORCE: train_text.REINFORCE_QUICK,
-    },
-    "paper": {
-        ATTENTION: train_text.ATTENTION_PAPER,
-        RELAXED: train_text.RATIONALE_PAPER,
-        REINFORCE: train_text.RATIONALE_PAPER,
-    },
-    "released": {
-        ATTENTION: train_text.ATTENTION_PAPER,
-        RELAXED: train_text.RATIONALE_RELEASED,
-        REINFORCE: train_text.RATIONALE_RELEASED,
-    },
-}
 RENAMED: Mapping[str, str] = {"cap": "max_vocabulary", "filtered": "require_articles_in_both_halves"}
 
 
@@ -129,11 +110,5 @@ PRESETS = {"demo": DEMO, "quick": QUICK, "paper": PAPER, "released": RELEASED}
 
 def check(settings: Settings) -> None:
     """UsageError where a number cannot be what it stands for."""
-    for name in ("trainings", "rationale_trainings", "samples", "epochs"):
-        value = getattr(settings, name)
-        if value is not None and value < 1:
-            raise UsageError(f"`{name}` must be at least 1, got {value}")
-    for name in ("gate", "gate_reinforce"):
-        value = getattr(settings, name)
-        if not 0 <= value <= 1:
-            raise UsageError(f"`{name}` must be an accuracy from 0 to 1, got {value}")
+    check_range(settings, ("trainings", "rationale_trainings", "samples", "epochs"), 1, what="at least 1")
+    check_range(settings, ("gate", "gate_reinforce"), 0, 1, what="an accuracy from 0 to 1")

@@ -1,34 +1,26 @@
 """The tasks of the articles suite: train a model of text, ask a method about its words, score. Results are cells."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterable
+from dataclasses import asdict, replace
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from forsooth import models, scores
 from forsooth.datasets import texts
+from forsooth.datasets.remarks import split_sizes
 from forsooth.engine import task
-from forsooth.models import MODELS, train_text
-from forsooth.names import find
-from forsooth.records import NO_MODEL, Cell, Metric, Row, Status
-from forsooth.scores import METRICS, selection
+from forsooth.models import train_text
+from forsooth.models.on_vectors import NoModel
+from forsooth.records import NO_MODEL, Cell, Metric, Row
+from forsooth.scores import selection
 from forsooth.suites import explain as explaining
 from forsooth.suites import networks
 from forsooth.suites.articles import data
 from forsooth.suites.articles.data import Chosen, DataSpec, Panel
-from forsooth.suites.articles.word_weights import Ask, NoModel, WordWeights, weigh_words
-
-NOT_EXPLAINED = "the network is below its gate: not explained"
-
-
-@dataclass(frozen=True)
-class NetSpec:
-    """A network to train: its architecture, the version of it, and its size."""
-
-    name: str
-    version: int
-    variant: str
+from forsooth.suites.articles.word_weights import Ask, WordWeights, weigh_words
+from forsooth.suites.networks import NetSpec
 
 
 @task("articles.train", version=2, spec="plot", panel="about")
@@ -39,7 +31,7 @@ def train(*, spec: DataSpec, net: NetSpec, recipe: train_text.TextRecipe, panel:
         lambda: untrained(net.name, net.variant, spec), documents.dataset, recipe, seed=seed, device=device
     )
     template = panel.row("training", data.source(documents))
-    template = template.having(selected=trained.test_rate, sizes=data.sizes(documents))
+    template = template.having(selected=trained.test_rate, sizes=split_sizes(documents))
     row = networks.accuracy_row(template, trained.test_accuracy, gate=recipe.gate, passed=trained.passed)
     facts = {"net": net.name, "variant": net.variant, "said": data.notes(spec), **outcome(trained)}
     return Cell(rows=(row,), tensors=networks.weights_of(trained.module), facts=facts)
@@ -62,7 +54,7 @@ def untrained(net: str, variant: str, spec: DataSpec) -> nn.Module:
     vectors = None
     if spec.vectors:
         vectors = texts.word_vectors(spec.vectors, words, seed=spec.seed)[0]
-    return find(net, MODELS, argument="models").function(words=len(words), variant=variant, vectors=vectors)
+    return models.architecture(net).function(words=len(words), variant=variant, vectors=vectors)
 
 
 def loaded(trained: Cell, spec: DataSpec, *, device: str) -> nn.Module:
@@ -76,10 +68,9 @@ def explain(*trained: Cell, spec: DataSpec, index: int, ask: Ask, panel: Panel) 
     """Rows of one method for one network (index -1: a method that ignores them all)."""
     documents = data.dataset(spec)
     template = panel.row("scores", data.source(documents), ask.method).having(frequency=None)
-    status = unexplained(trained, index)
-    if status is not None:
-        reason = {"status": status, "message": NOT_EXPLAINED}
-        return Cell(rows=tuple(explaining.no_scores(template, ask.metrics, [-1], reason)))
+    refusal = networks.refusal([cell.facts["passed"] for cell in trained], index)
+    if refusal:
+        return Cell(rows=tuple(explaining.no_scores(template, ask.metrics, [-1], refusal)))
     model: nn.Module = NoModel()
     if index >= 0:
         model = loaded(trained[index], spec, device=ask.device)
@@ -111,24 +102,14 @@ def kept_weights(weights: Tensor, chosen: Chosen, ask: Ask) -> dict[str, Tensor]
     return tensors
 
 
-def unexplained(trained: Sequence[Cell], index: int) -> Status | None:
-    """Why nobody is explained: the network is below its gate, or all are and a null has nothing to be compared with."""
-    passed = [cell.facts["passed"] for cell in trained]
-    if index < 0 and not any(passed):
-        return "no model"
-    if index >= 0 and not passed[index]:
-        return "below gate"
-    return None
-
-
 def score(weighed: WordWeights, chosen: Chosen, metrics: Iterable[str], template: Row) -> list[Row]:
     """One row per document and metric, and the gaps of promises.
 
     Attr% of other words is a row of the part "shares", which nobody ranks.
     """
     table: list[Row] = []
-    for name in metrics:
-        table += attr_rows(find(name, METRICS, argument="metrics"), weighed, chosen, template)
+    for metric in scores.metrics(metrics):
+        table += attr_rows(metric, weighed, chosen, template)
     other = replace(selection.ATTR_WORDS, name="attr_words_other")
     table += attr_rows(other, weighed, chosen, template.having(part="shares"))
     return explaining.promise_rows(template, table, weighed.gap, chosen.rows.tolist())

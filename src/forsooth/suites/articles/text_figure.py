@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from forsooth.records import NO_MODEL
 from forsooth.report.aggregate import Results, levels
 from forsooth.report.drawing import BLUE, GREEN, INK, MUTED, ORANGE, Drawing, Tables, note, sheet
-from forsooth.wording import text
+from forsooth.suites.legends import legend_below
+from forsooth.wording import Place, lines_of, placed, text
 
 Floats = NDArray[np.float64]
 POINTS = 8.0  # size of the letters
@@ -50,14 +51,6 @@ class Page(NamedTuple):
     model: str
     document: Document
     maps: dict[str, Floats]
-
-
-class Place(NamedTuple):
-    """A word in a paragraph: its line, its first column, and how many columns it takes."""
-
-    line: int
-    column: int
-    width: int
 
 
 def articles_text(results: Results, tables: Tables) -> tuple[Drawing, ...]:
@@ -99,8 +92,7 @@ def _attention(pages: Sequence[Page]) -> Figure:
     for axis, page in zip(axes, pages, strict=True):
         _bars(axis, page.document, page.maps["attention"])
         note(axis, page.kind, (0, 1), (0, 3))
-    figure.legend(handles=LEGEND, loc="lower center", ncols=3, frameon=False)
-    figure.tight_layout(rect=(0, 0.32 / figure.get_figheight(), 1, 1))
+    legend_below(figure, room=0.32, handles=LEGEND, ncols=3)
     return figure
 
 
@@ -152,29 +144,10 @@ def _signs() -> frozenset[int]:
     return frozenset(get_font(findfont(FONT)).get_charmap())
 
 
-def placed(words: Sequence[str], *, across: int = ACROSS) -> list[Place]:
-    """Where each word stands when lines of `across` letters are filled; a longer word is alone and cut there.
-
-    >>> placed(["one", "two", "three"], across=8)
-    [Place(line=0, column=0, width=3), Place(line=0, column=4, width=3), Place(line=1, column=0, width=5)]
-    """
-    places = []
-    line = 0
-    column = 0
-    for word in words:
-        width = min(len(word), across)
-        if column and column + width > across:
-            line += 1
-            column = 0
-        places.append(Place(line, column, width))
-        column += width + 1
-    return places
-
-
 def _paragraphs(document: Document, maps: dict[str, Floats]) -> Figure:
     """One paragraph for each method, its name to the left."""
-    places = placed(document.words)
-    lines = _lines(document.words, places)
+    places = placed(document.words, across=ACROSS)
+    lines = lines_of(document.words, places)
     figure = _sheet_of_letters(len(maps) * (len(lines) + GAP), margin=max(map(len, maps)))
     (axis,) = figure.axes
     for number, (method, weights) in enumerate(maps.items()):
@@ -196,14 +169,6 @@ def _sheet_of_letters(lines: float, *, margin: int) -> Figure:
     axis.set(xlim=(0, ACROSS), ylim=(lines, 0))
     axis.set_axis_off()
     return figure
-
-
-def _lines(words: Sequence[str], places: Sequence[Place]) -> list[str]:
-    """The text of each line: one string draws faster than its words, and every letter is as wide as the others."""
-    lines = [""] * (max((place.line for place in places), default=0) + 1)
-    for word, place in zip(words, places, strict=True):
-        lines[place.line] = lines[place.line].ljust(place.column) + word[: place.width]
-    return lines
 
 
 def _paint(axis: Axes, document: Document, places: Sequence[Place], weights: Floats, top: float) -> None:

@@ -7,10 +7,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from forsooth import plugins, seeds
+from forsooth import chunks, plugins, seeds
 from forsooth.attributions import METHODS
-from forsooth.models.rationale import Rationale
-from forsooth.models.recurrent import OnVectors
+from forsooth.models.on_vectors import on_vectors
 from forsooth.suites import explain as explaining
 from forsooth.suites.articles import data
 from forsooth.suites.articles.data import Chosen
@@ -58,56 +57,6 @@ class WordWeights:
     notes: tuple[str, ...] = ()
 
 
-class NoModel(nn.Module):
-    """Stands for the model of methods that ignore it: every word is a vector of one dimension."""
-
-    def embedding(self, tokens: Tensor) -> Tensor:
-        """Tokens (n, length) to x (n, length, 1)."""
-        return torch.ones(*tokens.shape, 1, device=tokens.device)
-
-    def forward(self, x: Tensor) -> Tensor:
-        """One class. (n, 1)"""
-        return x.new_zeros(len(x), 1)
-
-
-class Attending(OnVectors):
-    """An attention model as a function of word vectors (n, length, dims), which tells its weights."""
-
-    def attention_of(self, x: Tensor) -> Tensor:
-        """Weights (n, length)."""
-        weights: Tensor = self.model.from_embedded(x)[1]  # type: ignore[operator]
-        return weights
-
-
-class Selecting(OnVectors):
-    """A rationale model as a function of word vectors (n, length, dims), which tells its selection.
-
-    One that selects nothing does not read its input, and autograd would refuse to differentiate it: its gradient is 0,
-    as that of a neighbour in the batch would make it.
-    """
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Logits (n, classes)."""
-        logits = super().forward(x)
-        if not x.requires_grad:
-            return logits
-        return logits + 0 * x.flatten(1).sum(1, keepdim=True)
-
-    def selection_of(self, x: Tensor) -> Tensor:
-        """z (n, length)."""
-        z: Tensor = self.model.from_embedded(x)[1].z  # type: ignore[operator]
-        return z
-
-
-def on_vectors(model: nn.Module) -> nn.Module:
-    """The model as a function of word vectors, which also tells what the model says of itself."""
-    if isinstance(model, NoModel):
-        return model
-    if isinstance(model, Rationale):
-        return Selecting(model)
-    return Attending(model)
-
-
 def weigh_words(model: nn.Module, chosen: Chosen, ask: Ask, *, fit: Tensor) -> WordWeights:
     """What a method gives to every word of the chosen documents.
 
@@ -121,7 +70,7 @@ def weigh_words(model: nn.Module, chosen: Chosen, ask: Ask, *, fit: Tensor) -> W
     gap = torch.full(shape[:1], torch.nan, dtype=torch.float64)
     failures: list[Failure | None] = [None] * len(weights)
     notes: list[str] = []
-    for places in batches(chosen.lengths, alone=ask.null):
+    for places in chunks.of_one_length(chosen.lengths, alone=ask.null):
         cell = explaining.attribute(ask.method, question(model, chosen.at(places), ask, fit=fit))
         notes += cell.facts.get("said", ())
         if "maps" not in cell.tensors:
@@ -135,13 +84,6 @@ def weigh_words(model: nn.Module, chosen: Chosen, ask: Ask, *, fit: Tensor) -> W
         if missing is not None:
             gap[places] = missing
     return WordWeights(weights, gap, failures, tuple(notes))
-
-
-def batches(lengths: Tensor, *, alone: bool) -> list[Tensor]:
-    """Places of the documents of each length in lengths (n,), each by itself if `alone`; without empty ones."""
-    if alone:
-        return list(lengths.nonzero())
-    return [(lengths == length).nonzero()[:, 0] for length in sorted(set(lengths.tolist()) - {0})]
 
 
 def summed(maps: Tensor, method: str) -> Tensor:

@@ -9,6 +9,7 @@ SUITE = Suite(
     question="An object matters to one model and not to another: which methods see the difference?",
     presets=settings.PRESETS,
     plan=plan.plan,
+    datasets=plan.datasets,
     factors=plan.FACTORS,
     metrics=plan.metrics,
     exhibits=("examples", "bam_verification", "bam_contrasts", "bam_series", "bam_patches"),

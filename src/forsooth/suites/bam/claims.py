@@ -5,16 +5,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pandas import DataFrame, Series, concat
 
 from forsooth.stats import Interval, mean_interval, samples_and_trainings
-from forsooth.stats.bootstrap import (
-    concept_means,
-    draw,
-    per_sample,
-    percentile_interval,
-    resampled_means,
-    value_array,
-)
+from forsooth.stats.bootstrap import concept_lead, per_sample, value_array
 from forsooth.stats.correlations import order_correlation, spearman
-from forsooth.stats.intervals import Floats, no_interval
+from forsooth.stats.intervals import no_interval
 from forsooth.suites.bam.settings import AS_BUILT, NULLS, PUBLISHED
 from forsooth.suites.bam.tables import TCAV, only, relative_changes
 from forsooth.suites.verdicts import above, outcome, verdict
@@ -122,16 +115,7 @@ def tcav_lead(own: DataFrame, rival: str, gap: float) -> Interval:
         return no_interval(gap)
     trainings = sorted(own["model_seed"].unique())
     arrays = [value_array(part, ["method"], trainings=trainings)[0] for part in parts]
-    return interval_of_lead(gap, *arrays)
-
-
-def interval_of_lead(gap: float, inputs: Floats, sets: Floats, maps: Floats) -> Interval:
-    """Draws of TCAV's inputs and sets, and of a map's images: (trainings, inputs or sets or images, 1) each."""
-    trainings, images, _ = maps.shape
-    examples = inputs.shape[1]
-    higher = concept_means(inputs, sets, draw(examples, trainings, pool=1))
-    lower = resampled_means(maps, draw(images, trainings))
-    return percentile_interval(gap, (higher - lower)[:, 0], min(images, examples))
+    return concept_lead(gap, *arrays)
 
 
 def robust(table: DataFrame, own: DataFrame) -> list[str]:

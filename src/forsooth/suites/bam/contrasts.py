@@ -7,6 +7,7 @@ from typing import Any
 
 from torch import Tensor
 
+from forsooth.datasets.worlds import WorldSpec
 from forsooth.engine import task
 from forsooth.names import find
 from forsooth.records import BROKEN, SCORED, Cell, Row, Status
@@ -20,7 +21,6 @@ from forsooth.suites.bam.saliency import BACKGROUND, NOTHING, SaliencyProbe, Sid
 from forsooth.suites.bam.settings import AS_BUILT
 from forsooth.suites.bam.specs import Ask, Panel
 from forsooth.suites.bam.tasks import facts_of
-from forsooth.suites.bam.world import WorldSpec
 
 NO_CORRECT_INPUT: Status = "no correct input"
 PARTS = {(AS_BUILT, "object"): "samples", (AS_BUILT, "random"): "random"}  # of other places: robustness

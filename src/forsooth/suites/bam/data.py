@@ -7,12 +7,12 @@ from typing import Any, Literal, NamedTuple
 from torch import Tensor
 
 from forsooth.datasets.pasted import VARIANTS, Pastes, common, pairs, pasted, rendered
+from forsooth.datasets.worlds import WorldSpec, with_digest, world
 from forsooth.records import Dataset
 from forsooth.seeds import derive
 from forsooth.suites import choose
 from forsooth.suites.bam.settings import AS_BUILT, Settings
 from forsooth.suites.bam.specs import NetSpec, Shown
-from forsooth.suites.bam.world import WorldSpec, with_digest, world
 
 SPLITS = ("train", "val", "test")
 FIRST = 0  # the class of scenes that always has the common feature

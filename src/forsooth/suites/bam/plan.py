@@ -1,18 +1,18 @@
 """Relative importance: which networks are trained, and what is asked of them. [yang2019benchmarking]"""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from forsooth import names, plugins, seeds
 from forsooth.attributions import METHODS, concepts
 from forsooth.engine import make_task
-from forsooth.models import MODELS, recipes
+from forsooth.models import MODELS, recipes, weights
 from forsooth.models.recipes import Recipe
-from forsooth.records import Choice, Method, Metric, Plan, Task
+from forsooth.records import Choice, Dataset, Method, Metric, Plan, Task
 from forsooth.scores import METRICS, functionless
 from forsooth.suites.bam import contrasts, tasks, tcav
-from forsooth.suites.bam.data import DataSpec, data_spec
+from forsooth.suites.bam.data import DataSpec, data_spec, dataset
 from forsooth.suites.bam.settings import AS_BUILT, Settings, check
 from forsooth.suites.bam.specs import Ask, ConceptAsk, NetSpec, Panel, fine_name
 
@@ -58,6 +58,14 @@ def plan(settings: Settings, choice: Choice) -> Plan:
     return Plan(tasks=tuple(planned), facts=facts(settings))
 
 
+def datasets(settings: Settings, choice: Choice) -> Iterator[tuple[str, Dataset]]:
+    """Objects in scenes with the label of each of the two: the truth is where the object is."""
+    check(settings)
+    spec = data_spec(settings, choice.data, seeds.derive(choice.seed, "bam"))
+    for net in (F_O, F_S):
+        yield net.label, dataset(spec, net)
+
+
 def round_tasks(this: Round, methods: Sequence[Method]) -> list[Task]:
     trained = [training_task(this, net) for net in networks(this.settings)]
     device = this.choice.device
@@ -83,8 +91,8 @@ def training_task(this: Round, net: NetSpec) -> Task:
         net=net,
         arch=arch,
         recipe=recipe_of(settings),
-        weights=tasks.weights_in(settings.weights, net.name),
-        initial_weights=tasks.weights_file(settings.initial_weights, argument="initial_weights"),
+        weights=weights.weights_in(settings.weights, net.name),
+        initial_weights=weights.weights_file(settings.initial_weights, argument="initial_weights"),
         seed=seeds.derive(this.choice.seed, "training", net.name, *number),
         device=this.choice.device,
     )

@@ -56,14 +56,6 @@ class Panel:
 
 
 @dataclass(frozen=True)
-class WeightsFile:
-    """A file of weights, and a hash that changes with it."""
-
-    path: str
-    digest: str
-
-
-@dataclass(frozen=True)
 class Ask:
     """What a method is asked.
 

@@ -6,19 +6,21 @@ No picture is stored but the patched ones: a task makes its images again from th
 import dataclasses
 from collections.abc import Mapping, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from forsooth import chunks
-from forsooth.digests import digest
+from forsooth.datasets.worlds import WorldSpec, notes
+from forsooth.digests import digest, require_same
 from forsooth.engine import task
 from forsooth.models import MODELS
 from forsooth.models import train as training
 from forsooth.models import weights as files
+from forsooth.models.normalising import IMAGENET_MEAN, IMAGENET_SPREAD, column, normalising
 from forsooth.models.recipes import Recipe
+from forsooth.models.weights import WeightsFile
 from forsooth.names import find
 from forsooth.plain import from_plain, to_plain
 from forsooth.records import Cell, Dataset, Row
@@ -26,10 +28,8 @@ from forsooth.scores.functionless import Patched, Search, functionless
 from forsooth.suites import networks
 from forsooth.suites.bam import data
 from forsooth.suites.bam.data import DataSpec, Images, Sizes
-from forsooth.suites.bam.specs import NetSpec, Panel, Shown, WeightsFile
-from forsooth.suites.bam.world import WorldSpec, notes
+from forsooth.suites.bam.specs import NetSpec, Panel, Shown
 
-ENDS = (".safetensors", ".npz")
 RARE = 0.05  # share of a network's own test set that is as unsure as what is called unfamiliar
 UNFAMILIAR = 3 * RARE  # share from which a set is called out of distribution
 EASIER = "; with some hundred cut-outs `--set same_objects=true` makes it easier"
@@ -79,6 +79,7 @@ def train(
     facts: dict[str, Any] = {"said": notes(world)}
     if weights is not None:
         module = files.load(build(), weights.path).eval()
+        require_same(digest(weights.path), weights.digest, weights.path)
     else:
         start = None if initial_weights is None else initial_weights.path
         fitted = training.fit(build, dataset, recipe, seed=seed, device=device, start=start)
@@ -96,7 +97,7 @@ def train(
 
 def normalised(dataset: Dataset) -> Dataset:
     """The dataset as a network reads it. In place: it is large."""
-    dataset.x.sub_(networks.column(networks.IMAGENET_MEAN)).div_(networks.column(networks.IMAGENET_SPREAD))
+    dataset.x.sub_(column(IMAGENET_MEAN)).div_(column(IMAGENET_SPREAD))
     return dataset
 
 
@@ -107,25 +108,6 @@ def empty_network(arch: str, *, side: int, classes: int) -> nn.Module:
 def accuracy_on_test(module: nn.Module, dataset: Dataset, *, device: str) -> float:
     correct = networks.correct(module.to(device), dataset, dataset.splits["test"], device=device)
     return float(correct.double().mean())
-
-
-def weights_in(folder: str | None, name: str) -> WeightsFile | None:
-    """The file of a network's weights in the folder, by its name: f_o.safetensors, f_s_0.1.npz …"""
-    if folder is None:
-        return None
-    for end in ENDS:
-        file = Path(folder) / f"{name}{end}"
-        if file.is_file():
-            return weights_file(str(file), argument="weights")
-    return None
-
-
-def weights_file(path: str | None, *, argument: str) -> WeightsFile | None:
-    """A file of weights that can be read; None: there is none."""
-    if path is None:
-        return None
-    files.read(path, argument=argument)  # what cannot be read is refused before any work
-    return WeightsFile(path, digest(path))
 
 
 def facts_of(cell: Cell) -> NetworkFacts:
@@ -139,7 +121,7 @@ def explained_network(cell: Cell, *, device: str) -> nn.Sequential:
     facts = facts_of(cell)
     module = empty_network(facts.arch, side=facts.side, classes=facts.classes)
     module = networks.loaded(module, cell.tensors, device=device)
-    return nn.Sequential(networks.normalising(), module).eval().requires_grad_(False).to(device)
+    return nn.Sequential(normalising(), module).eval().requires_grad_(False).to(device)
 
 
 @torch.no_grad()

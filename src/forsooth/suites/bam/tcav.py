@@ -1,12 +1,12 @@
 """The task that asks TCAV: the common feature as a concept, in every network. [yang2019benchmarking, appendix F]"""
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
-import torch
 from torch import Tensor, nn
 
 from forsooth.attributions import concepts
+from forsooth.attributions.layer_scores import TcavScore, tcav_score
+from forsooth.datasets.worlds import WorldSpec, world
 from forsooth.engine import task
 from forsooth.records import WHOLE, Cell, Row
 from forsooth.seeds import generator
@@ -15,26 +15,8 @@ from forsooth.suites.bam import data
 from forsooth.suites.bam.data import DataSpec, Images, Sizes
 from forsooth.suites.bam.specs import ConceptAsk, NetSpec, Panel, Shown, fine_name
 from forsooth.suites.bam.tasks import explained_network, facts_of
-from forsooth.suites.bam.world import WorldSpec, world
 
 INSIDE = "1."  # the network behind the convolution that normalises
-
-
-class TcavScore(NamedTuple):
-    """TCAV of one network, the mean over the layers that pass the test.
-
-    score, chance  of the concept, nan where no layer passes; and of random concepts
-    inputs, sets   the score by input and by random set, which have its mean; empty where no layer passes
-    rows           numbers of the inputs
-    layers         what the layers say, in words
-    """
-
-    score: float
-    chance: float
-    inputs: list[float]
-    sets: list[float]
-    rows: list[int]
-    layers: str
 
 
 @task("bam.tcav", version=4, panel="about")
@@ -47,7 +29,7 @@ def ask_tcav(*trained: Cell, world: WorldSpec, sizes: Sizes, panel: Panel, ask: 
     for cell, net in zip(trained, nets, strict=True):
         seen = data.images(spec, 1.0, count=ask.count, first_only=net.k is not None)
         tests = layer_tests(cell, seen, examples, ask)
-        scores[net.name] = tcav_score(tests, seen.rows, level=ask.level)
+        scores[net.name] = tcav_score(tests, seen.rows, level=ask.level, inside=INSIDE)
     return Cell(rows=tuple(contrast_rows(panel.row("concepts", method="tcav"), nets, scores)))
 
 
@@ -88,30 +70,6 @@ def layers_of(model: nn.Sequential) -> list[str]:
     names = [name for name, _ in model[1].named_children()]
     blocks = [name for name in names if name.startswith("layer")]
     return [f"{INSIDE}{name}" for name in (*blocks, names[-1])]
-
-
-def tcav_score(tests: Sequence[concepts.LayerTest], rows: Tensor, *, level: float) -> TcavScore:
-    """One score of the layers of a network."""
-    passed = [test for test in tests if test.p <= level]
-    random_scores = [test.random_scores.mean() for test in passed or tests]
-    inputs, sets = concepts.parted(tests, level=level)
-    return TcavScore(
-        score=concepts.averaged(tests, level=level),
-        chance=float(torch.tensor(random_scores).mean()),
-        inputs=inputs.tolist(),
-        sets=sets.tolist(),
-        rows=rows.tolist(),
-        layers=f"{len(passed)} of {len(tests)} layers pass p <= {level} ({layer_words(tests, level)})",
-    )
-
-
-def layer_words(tests: Sequence[concepts.LayerTest], level: float) -> str:
-    """The score of each layer, in brackets where it does not pass the test."""
-    words = []
-    for test in tests:
-        score = f"{test.layer.removeprefix(INSIDE)} {test.scores.mean():.2f}"
-        words.append(score if test.p <= level else f"[{score}]")
-    return ", ".join(words)
 
 
 def contrast_rows(template: Row, nets: Sequence[NetSpec], scores: Mapping[str, TcavScore]) -> list[Row]:

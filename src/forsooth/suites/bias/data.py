@@ -11,7 +11,7 @@ from torch import nn
 from forsooth.datasets import cifar, leaves, tables, tabular, tetromino_settings, voc
 from forsooth.datasets.suppressor import suppressor
 from forsooth.datasets.tetromino import tetromino
-from forsooth.digests import digest
+from forsooth.digests import digest, require_same
 from forsooth.models import build, recipes
 from forsooth.plain import remembered
 from forsooth.records import Dataset, UsageError
@@ -132,8 +132,12 @@ def data_spec(name: str, path: str | None, *, seed: int, side: int) -> DataSpec:
 def dataset(spec: DataSpec) -> Dataset:
     """The dataset, made or read again."""
     if spec.name in READERS:
-        return READERS[spec.name](spec)
-    return tables.table(path_of(spec), seed=spec.seed)
+        made = READERS[spec.name](spec)
+    else:
+        made = tables.table(path_of(spec), seed=spec.seed)
+    if spec.path:
+        require_same(digest(spec.path), spec.digest, spec.path)
+    return made
 
 
 def tetrominoes(spec: DataSpec) -> Dataset:

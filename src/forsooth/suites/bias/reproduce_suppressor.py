@@ -8,10 +8,10 @@ from torch import Tensor
 
 from forsooth.engine import make_task, task
 from forsooth.records import WHOLE, Cell, Choice, Judgement, Outcome, Plan, Reproduction, Row, Task
+from forsooth.scores.closed_forms import FORMS, Case
 from forsooth.suites import networks
 from forsooth.suites.bias import anchor as anchors
 from forsooth.suites.bias import data, plan
-from forsooth.suites.bias.closed_forms import FORMS, Case
 from forsooth.suites.bias.experiment import part_rows
 from forsooth.suites.bias.settings import Settings
 from forsooth.suites.bias.stage import BACKGROUND, PREFIX, REFERENCES, Network, Panel, drawn, row_of

@@ -4,6 +4,7 @@ A model that is right more often than chance would have it uses that region, and
 """
 
 from forsooth.records import Suite
+from forsooth.suites import planning
 from forsooth.suites.planted import plan, reproduce, settings
 
 __all__ = ["SUITE"]
@@ -13,8 +14,9 @@ SUITE = Suite(
     question="The model can only be right by an artefact in a known region: which methods point at that region?",
     presets=settings.PRESETS,
     plan=plan.plan,
+    datasets=plan.datasets,
     factors=("manipulation", "model"),
-    metrics=plan.metrics,
+    metrics=planning.metrics,
     exhibits=("examples", "planted_curves", "planted_gate"),
     cite="zhou2022feature",
     figures="forsooth.suites.planted.figures",

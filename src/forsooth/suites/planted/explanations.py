@@ -1,16 +1,14 @@
 """What a method is asked about planted images, and what becomes of its maps: rows, and pictures for the page."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from forsooth import plugins
-from forsooth.names import find
-from forsooth.records import WHOLE, Cell, Dataset, Method, Row, Value
-from forsooth.scores import METRICS
+from forsooth import scores
+from forsooth.records import WHOLE, Cell, Dataset, Row, Value
 from forsooth.suites import choose, explain, networks
 from forsooth.suites.planted import data
 from forsooth.suites.planted.data import DataSpec
@@ -60,15 +58,6 @@ class Explained:
         return next(name for name, rows in self.groups.items() if sample in rows)
 
 
-def code_of(method: Method) -> str:
-    """What changes with the code of a user's method."""
-    return str(plugins.identity(method)["code"])
-
-
-def versions_of(metrics: Sequence[str]) -> dict[str, int]:
-    return {name: find(name, METRICS, argument="metrics").version for name in metrics}
-
-
 def explained_images(spec: DataSpec, ask: Ask) -> Explained:
     planted = data.dataset(spec)
     groups = data.explained_rows(planted, spec, samples=ask.samples)
@@ -77,9 +66,7 @@ def explained_images(spec: DataSpec, ask: Ask) -> Explained:
 
 def learned_from(planted: Dataset) -> dict[str, Tensor]:
     """Training images (k,) that stand for the background, and those that are fitted on: even over labels and kinds."""
-    rows = planted.splits["train"]
-    seed = planted.facts["seed"]
-    return {role: choose.rows_of(planted, rows, size, seed=seed, role=role) for role, size in LEARNED_FROM.items()}
+    return choose.references(planted, LEARNED_FROM, seed=planted.facts["seed"])
 
 
 def question(model: nn.Module | None, layer: str | None, images: Explained, ask: Ask) -> explain.Question:
@@ -127,8 +114,7 @@ def score_rows(maps: Tensor, metric: str, shared: Row, images: Explained) -> lis
     region = data.region(metric, images.dataset, images.spec)
     beside = shared.having(er=region.double().mean().item())
     reads = {"truth": region.expand(len(maps), -1, -1)}
-    record = find(metric, METRICS, argument="metrics")
-    return explain.score_rows(beside, maps, reads, [record], images.rows.tolist())
+    return explain.score_rows(beside, maps, reads, scores.metrics([metric]), images.rows.tolist())
 
 
 def no_rows(shared: Row, images: Explained, ask: Ask, facts: Mapping[str, Any], *, whole: bool = False) -> list[Row]:

@@ -15,6 +15,7 @@ from matplotlib.patches import Patch
 from forsooth.report.aggregate import Results, levels
 from forsooth.report.drawing import BLUE, GREEN, INK, MUTED, ORANGE, VERMILION, Drawing, Tables, sheet
 from forsooth.scores.planted import shapley_range
+from forsooth.suites.legends import legend_below
 from forsooth.suites.planted.means import model_means
 
 PRESENCE = {"with": (BLUE, "o"), "without": (ORANGE, "x")}
@@ -120,14 +121,8 @@ def grid(results: Results, points: pd.DataFrame, curve: Curve) -> Figure:
         top.set_title(kind, fontsize=8.5)
         bottom.set_xlabel(curve.label)
     set_limits(axes[0, 0], points, curve)
-    finish(figure, room=0.3, handles=handles(curve), ncols=4)
+    legend_below(figure, pad=0.4, handles=handles(curve), ncols=4)
     return figure
-
-
-def finish(figure: Figure, *, room: float, **legend: Any) -> None:
-    """A legend below all axes, in a strip of so many inches."""
-    figure.legend(loc="lower center", frameon=False, **legend)
-    figure.tight_layout(rect=(0, room / figure.get_figheight(), 1, 1), h_pad=0.4, w_pad=0.4)
 
 
 def set_limits(axis: Axes, points: pd.DataFrame, curve: Curve) -> None:
@@ -172,19 +167,19 @@ def draw_reference(axis: Axes, points: pd.DataFrame, curve: Curve) -> None:
 
 
 def handles(curve: Curve) -> list[Artist]:
-    what = "artefact"
-    if curve.metric != "attr":
-        what = "border"
-    presences: list[Artist] = [
-        Line2D([], [], color=colour, marker=marker, linestyle="", label=f"{presence} the {what}")
+    what = "artefact" if curve.metric == "attr" else "border"
+    looks: list[dict[str, Any]] = [
+        {"color": colour, "marker": marker, "linestyle": "", "label": f"{presence} the {what}"}
         for presence, (colour, marker) in PRESENCE.items()
     ]
-    if curve.shaded:
-        return [*presences, Patch(color=GREEN, alpha=0.18, label="Shapley range")]
     if curve.x == "er":
-        right = Line2D([], [], color=GREEN, label="right")
-        return [*presences, Line2D([], [], color=VERMILION, label="random map"), right]
-    return [*presences, Line2D([], [], color=MUTED, linestyle="--", label="random map")]
+        looks += [{"color": VERMILION, "label": "random map"}, {"color": GREEN, "label": "right"}]
+    elif not curve.shaded:
+        looks.append({"color": MUTED, "linestyle": "--", "label": "random map"})
+    lines = [Line2D([], [], **look) for look in looks]
+    if curve.shaded:
+        return [*lines, Patch(color=GREEN, alpha=0.18, label="Shapley range")]
+    return [*lines]
 
 
 def planted_gate(results: Results, tables: Tables) -> tuple[Drawing, ...]:
@@ -220,7 +215,7 @@ def gate_figure(rows: pd.DataFrame) -> Figure:
     axis.set_ylim(len(lines) - 0.4, -0.6)
     axis.set_xlabel("test accuracy, %")
     axis.grid(axis="x")
-    finish(figure, room=0.35, ncols=3)
+    legend_below(figure, room=0.35, pad=0.4, ncols=3)
     return figure
 
 

@@ -3,13 +3,12 @@
 import numpy as np
 import pandas as pd
 
+from forsooth import scores
 from forsooth.counted import counted
-from forsooth.names import find
 from forsooth.records import NO_MODEL
-from forsooth.scores import METRICS
 from forsooth.scores.planted import shapley_range
 from forsooth.stats import Interval, share_interval
-from forsooth.stats.correlations import slope
+from forsooth.stats.correlations import mean_slopes
 
 MODEL = ["manipulation", "model", "model_seed"]
 TRAINED = [*MODEL, "kind", "level", "r"]  # one training; its images, presences and checkpoints are no repetitions of it
@@ -22,7 +21,7 @@ def model_means(rows: pd.DataFrame, metric: str = "attr") -> pd.DataFrame:
     the mean without them. `er` is the share of the scored region.
     """
     own = rows[rows["metric"].eq(metric) & rows["model"].ne(NO_MODEL)]
-    own = counted(own, find(metric, METRICS, argument="metrics"))
+    own = counted(own, scores.metric(metric))
     region = own.groupby(TRAINED, sort=False)["er"].transform("first")  # a method that raised has none of its own
     own = own.assign(er=region, defined=own["value"].mask(own["failed"]))
     key = [*TRAINED, "method", "presence", "epoch", "accuracy", "er"]
@@ -31,12 +30,7 @@ def model_means(rows: pd.DataFrame, metric: str = "attr") -> pd.DataFrame:
 
 def slopes(models: pd.DataFrame, x: str) -> list[float]:
     """How much Attr% rises for each step of x by least squares, for every training or group; presences are averaged."""
-    found = []
-    for _, own in models.groupby([*MODEL, "kind"], sort=False):
-        lines = [line for _, line in own.groupby(["method", "presence"], sort=False) if line[x].nunique() > 1]
-        if lines:
-            found.append(float(np.mean([slope(line[x], line["value"]) for line in lines])))
-    return found
+    return mean_slopes(models, x, "value", units=[*MODEL, "kind"], lines=["method", "presence"])
 
 
 def in_range(models: pd.DataFrame) -> Interval:

@@ -1,22 +1,25 @@
 """Planted artefacts: a model that must look at a known region, and methods that should say so [zhou2022feature]."""
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from forsooth import names, plugins, seeds
 from forsooth.attributions import METHODS
+from forsooth.datasets.class_pairs import class_pairs
 from forsooth.datasets.manipulations import Manipulation, draw
 from forsooth.datasets.planted import Border
+from forsooth.datasets.visibility import adjusted
 from forsooth.engine import make_task
-from forsooth.models import MODELS, recipes
-from forsooth.records import NO_MODEL, Choice, Method, Metric, Plan, Task, UsageError, Value
-from forsooth.scores import METRICS
+from forsooth.models import recipes
+from forsooth.models.gates import Gate
+from forsooth.records import NO_MODEL, Choice, Dataset, Method, Plan, Task, UsageError, Value
+from forsooth.suites import planning
 from forsooth.suites.planted import data
 from forsooth.suites.planted.data import DataSpec, Images
-from forsooth.suites.planted.explanations import Ask, code_of, versions_of
+from forsooth.suites.planted.explanations import Ask
 from forsooth.suites.planted.settings import RELEASED_MAPS, Output, Settings, check
-from forsooth.suites.planted.tasks import Gate, explain, show, train
+from forsooth.suites.planted.tasks import explain, show, train
 
 FACTORS = ("experiment", "manipulation", "presence", "visibility", "r", "model")
 SECTIONS = {"5.1": 1, "5.3": 3, "5.4": 4, "border": 4}  # experiment -> the section whose artefacts it draws
@@ -63,8 +66,8 @@ class Panel:
 def plan(settings: Settings, choice: Choice) -> Plan:
     """Train every network, then explain what counts, method by method."""
     check(settings)
-    nets = chosen_nets(settings, choice)
-    tasks: list[Task] = []
+    nets = [net.name for net in planning.networks(settings, choice)]
+    tasks: list[planning.Work] = []
     for panel in panels(settings, choice):
         trained = [training_task(panel, net, settings, choice) for net in nets]
         tasks += trained
@@ -72,13 +75,18 @@ def plan(settings: Settings, choice: Choice) -> Plan:
             if shown(panel, experiment):
                 tasks.append(make_task(show, {"spec": panel.spec, "columns": panel.columns}, name="example"))
             tasks += explaining_tasks(panel, experiment, trained, settings, choice)
-    return Plan(tasks=tuple({task.key: task for task in tasks}.values()), facts=facts(settings))
+    return planning.planned(tasks, facts(settings))
 
 
-def chosen_nets(settings: Settings, choice: Choice) -> list[str]:
-    """The networks that were not left out."""
-    nets = names.kept(settings.models, choice.only, "model")
-    return [names.find(net, MODELS, argument="models").name for net in nets]
+def datasets(settings: Settings, choice: Choice) -> Iterator[tuple[str, Dataset]]:
+    """The data of every training that was not left out, with its name."""
+    check(settings)
+    for panel in panels(settings, choice):
+        place = panel.place
+        yield (
+            f"{place.experiment}-{place.manipulation}-{place.level}-{place.r:g}-{place.number}",
+            data.dataset(panel.spec),
+        )
 
 
 def panels(settings: Settings, choice: Choice) -> list[Panel]:
@@ -92,7 +100,7 @@ def panels(settings: Settings, choice: Choice) -> list[Panel]:
         side=settings.side,
         seed=seeds.derive(choice.seed, "data"),
     )
-    pairs = data.class_pairs(classes)
+    pairs = class_pairs(classes)
     chosen = places(settings, choice)
     if any(not pairs[place.kind] for place in chosen if place.experiment == "5.4"):
         raise UsageError(f"`kinds` must be similar (and distinct for three classes), got {', '.join(settings.kinds)}")
@@ -152,7 +160,7 @@ def manipulation_of(place: Place, settings: Settings, *, seed: int) -> Manipulat
     if place.experiment == "5.1" and settings.level is not None:
         seen = draw(place.manipulation, 3, seed=seed, level=settings.level)
         drawn = replace(drawn, visibility=seen.visibility)
-    return data.adjusted(drawn, strength=settings.strength, variant=settings.variant)
+    return adjusted(drawn, strength=settings.strength, variant=settings.variant)
 
 
 def training_task(panel: Panel, net: str, settings: Settings, choice: Choice) -> Task:
@@ -181,33 +189,29 @@ def training_task(panel: Panel, net: str, settings: Settings, choice: Choice) ->
 def explaining_tasks(
     panel: Panel, experiment: str, trained: Sequence[Task], settings: Settings, choice: Choice
 ) -> list[Task]:
-    """A task for every method and network; a null ignores the model, so it is asked once for all of them."""
+    """A task for every method and network; a null ignores the model, so it is asked once for all of them.
+
+    One task makes the maps and scores them, since maps are not stored.
+    """
+    where = {**panel.columns, "experiment": experiment, "part": PARTS[experiment]}
     tasks = []
     for name in choice.methods or methods_of(experiment, settings):
         method = plugins.method(name, METHODS)
         ask = ask_of(method, panel, experiment, settings, choice)
         networks = {-1: NO_MODEL} if method.null else {k: task.arguments["net"] for k, task in enumerate(trained)}
         for index, net in networks.items():
-            tasks.append(explaining_task(ask, panel, experiment, trained, index=index, net=net))
+            arguments = {"spec": panel.spec, "index": index, "ask": ask, "columns": {**where, "model": net}}
+            tasks.append(make_task(explain, arguments, trained, name=f"explain: {name}, {net}, {title(panel)}"))
     return tasks
-
-
-def explaining_task(ask: Ask, panel: Panel, experiment: str, trained: Sequence[Task], *, index: int, net: str) -> Task:
-    """One task makes the maps and scores them, since maps are not stored."""
-    columns = {**panel.columns, "experiment": experiment, "part": PARTS[experiment], "model": net}
-    arguments = {"spec": panel.spec, "index": index, "ask": ask, "columns": columns}
-    return make_task(explain, arguments, trained, name=f"explain: {ask.method}, {net}, {title(panel)}")
 
 
 def ask_of(method: Method, panel: Panel, experiment: str, settings: Settings, choice: Choice) -> Ask:
     return Ask(
-        method=method.name,
-        version=method.version,
-        code=code_of(method),
+        **plugins.identity(method),
         samples=settings.samples,
         presences=tuple(names.kept(settings.presences, choice.only, "presence")),
         output=output_of(method, settings),
-        metrics=versions_of(metric_names(experiment, settings)),
+        metrics=planning.versions(metric_names(experiment, settings)),
         checkpoints=experiment in WITH_CHECKPOINTS,
         show=shown(panel, experiment),
         seed=seeds.derive(choice.seed, "method", panel.spec.seed),
@@ -245,10 +249,6 @@ def title(panel: Panel) -> str:
     varied = {"5.3": f"level {place.level}", "5.4": f"r {place.r:g}"}.get(place.experiment, "")
     words = (place.experiment, place.manipulation, varied, f"number {place.number}")
     return ", ".join(word for word in words if word)
-
-
-def metrics(settings: Settings) -> tuple[Metric, ...]:
-    return tuple(names.find(name, METRICS, argument="metrics") for name in settings.metrics)
 
 
 def facts(settings: Settings) -> tuple[str, ...]:

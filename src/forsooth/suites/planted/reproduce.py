@@ -8,14 +8,15 @@ import numpy as np
 import pandas as pd
 
 from forsooth import papers
-from forsooth.names import kept, unknown
+from forsooth.names import kept
 from forsooth.records import Choice, Judgement, Outcome, Plan, Reproduction, UsageError
+from forsooth.settings import check_words
 from forsooth.stats import mean_interval, share_interval
 from forsooth.stats.claims import holm, holm_by_name, t_test, t_test_above
 from forsooth.suites.planted.means import MODEL, TRAINED, in_range, model_means, slopes
 from forsooth.suites.planted.plan import plan
 from forsooth.suites.planted.settings import ENDS, PAPER, PUBLISHED, Settings
-from forsooth.suites.verdicts import above, all_above, around, corrected, verdict
+from forsooth.suites.verdicts import above, all_above, around, corrected, judgement, verdict
 
 NEAR_ONE = 0.95
 ACCURATE = 0.95
@@ -47,7 +48,7 @@ def judge(outcome: Outcome) -> Judgement:
             raise UsageError(f"no model passed its gate in {experiment}, so there is nothing to judge")
         tables.append(table_of(models, experiment))
         words += [f"Section {experiment}.", *CLAIMS[experiment](models, accuracies(rows)["value"])]
-    return Judgement(pd.concat(tables, ignore_index=True).round(4), "\n".join(words) + "\n")
+    return judgement(pd.concat(tables, ignore_index=True).round(4), words)
 
 
 def accuracies(rows: pd.DataFrame) -> pd.DataFrame:
@@ -257,9 +258,7 @@ CLAIMS: Mapping[str, Claims] = {
 
 
 def plan_of_claims(settings: Settings, choice: Choice) -> Plan:
-    for experiment in settings.experiments:
-        if experiment not in CLAIMS:
-            raise unknown(experiment, CLAIMS, argument="experiments")
+    check_words(settings, {"experiments": CLAIMS})
     return plan(settings, choice)
 
 

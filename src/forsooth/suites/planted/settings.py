@@ -4,9 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from forsooth import names
 from forsooth.datasets.manipulations import NAMES
-from forsooth.records import UsageError
+from forsooth.settings import check_range, check_words
 
 PUBLISHED = ("saliency", "smooth_grad", "grad_cam", "lime_superpixels", "gradient_shap_200")
 # The paper prints the mean of signed gradients, and LIME as its package comes, with 1,000 masks; its code has others.
@@ -145,13 +144,6 @@ PRESETS: Mapping[str, Settings] = {"demo": DEMO, "quick": QUICK, "paper": PAPER,
 def check(settings: Settings) -> None:
     """UsageError where a word or number has no meaning, before any work."""
     known = {"experiments": EXPERIMENTS, "presences": PRESENCES, "kinds": KINDS}
-    known |= {"manipulations": NAMES, "manipulations_followup": NAMES}
-    for field, words in known.items():
-        for word in getattr(settings, field):
-            if word not in words:
-                raise names.unknown(word, words, argument=field)
-    if settings.level not in (None, *LEVELS):
-        raise UsageError(f"`level` must be 0 to {LEVELS[-1]}, got {settings.level}")
-    for level in settings.levels:
-        if level not in LEVELS:
-            raise UsageError(f"`levels` must be 0 to {LEVELS[-1]}, got {level}")
+    check_words(settings, {**known, "manipulations": NAMES, "manipulations_followup": NAMES})
+    check_range(settings, ("level", "levels"), LEVELS[0], LEVELS[-1], what=f"0 to {LEVELS[-1]}")
+    check_range(settings, ("trainings", "samples"), 1, what="at least 1")

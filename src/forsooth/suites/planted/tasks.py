@@ -5,17 +5,17 @@ No picture is stored: a task makes its data again from their spec, and scores it
 
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
-import torch
 from torch import Tensor, nn
 
+from forsooth import models
 from forsooth.datasets.planted import p_value as p_value_of
 from forsooth.engine import task
-from forsooth.models import MODELS
+from forsooth.models.gates import Gate
+from forsooth.models.normalising import normalised, with_normalising
 from forsooth.models.recipes import Recipe
-from forsooth.models.train import Trained, fit
-from forsooth.names import find
+from forsooth.models.train import States, fit
 from forsooth.records import NO_MODEL, Cell, Dataset, Row, Value
 from forsooth.suites import explain as explaining
 from forsooth.suites import networks
@@ -34,32 +34,7 @@ from forsooth.suites.planted.explanations import (
     rows_of,
 )
 
-NOT_EXPLAINED = "the network is below its gate: not explained"
 Columns = dict[str, Value]
-States = list[tuple[int, Mapping[str, Tensor]]]  # epoch, weights
-
-
-@dataclass(frozen=True)
-class Gate:
-    """What a model must reach to be explained.
-
-    accuracy     the least on the test split
-    max_p_value  the largest probability to be so accurate without the artefact
-    """
-
-    accuracy: float
-    max_p_value: float = field(metadata={"key": "luck"})
-
-    def objection(self, accuracy: float, p_value: float, *, p_star: float) -> str:
-        """Why a model of this accuracy proves nothing; empty if it counts.
-
-        Where p* is 1 no accuracy can prove that the artefact is used: there a good model is enough.
-        """
-        if p_star < 1 and p_value > self.max_p_value:
-            return f"accuracy {accuracy:.1%} is within luck of p* = {p_star:.0%}: it need not use the artefact"
-        if accuracy < self.accuracy:
-            return networks.below_gate(accuracy, self.accuracy)
-        return ""
 
 
 @dataclass(frozen=True)
@@ -86,9 +61,11 @@ def train(
 ) -> Cell:
     """One training. The cell holds the weights and, if `keep`, those of the checkpoints on the way."""
     planted = data.dataset(spec)
-    trained = fit(lambda: untrained(net, planted), normalised(planted), recipe, seed=seed, device=device)
+    trained = fit(
+        lambda: untrained(net, planted), replace(planted, x=normalised(planted.x)), recipe, seed=seed, device=device
+    )
     row = training_row(planted, trained.test_accuracy, gate, template(planted, columns).having(model=net))
-    states = kept_states(trained, checkpoints=keep)
+    states = trained.states(checkpoints=keep)
     tensors = {f"{k}.{name}": value for k, (_, own) in enumerate(states) for name, value in own.items()}
     facts = {
         "passed": row.status == "ok",
@@ -100,31 +77,13 @@ def train(
     return Cell(rows=(row,), tensors=tensors, facts=facts)
 
 
-def kept_states(trained: Trained, *, checkpoints: bool) -> States:
-    """Epochs and weights: the final ones, and before them those of checkpoints that differ, if they are wanted."""
-    final = trained.module.state_dict()
-    kept: States = []
-    for checkpoint in trained.checkpoints:
-        same = all(torch.equal(checkpoint.state[name], value) for name, value in final.items())
-        if checkpoints and not same:
-            kept.append((checkpoint.epoch, checkpoint.state))
-    return [*kept, (trained.epochs, final)]
-
-
 def state_facts(net: str, planted: Dataset, states: States, *, device: str) -> list[dict[str, float]]:
     """Epoch and test accuracy of every state."""
     facts = []
     for epoch, weights in states:
         network = networks.loaded(untrained(net, planted), weights, device=device)
-        facts.append({"epoch": epoch, "accuracy": accuracy_of(explained_model(network), planted, device=device)})
+        facts.append({"epoch": epoch, "accuracy": accuracy_of(with_normalising(network), planted, device=device)})
     return facts
-
-
-def normalised(planted: Dataset) -> Dataset:
-    """The images as the network sees them."""
-    mean = networks.column(networks.IMAGENET_MEAN)
-    spread = networks.column(networks.IMAGENET_SPREAD)
-    return replace(planted, x=(planted.x - mean) / spread)
 
 
 def template(planted: Dataset, columns: Mapping[str, Value]) -> Row:
@@ -185,13 +144,8 @@ def explain(*trained: Cell, spec: DataSpec, index: int, ask: Ask, columns: Colum
 
 
 def refused(trained: Sequence[Cell], index: int, ask: Ask) -> dict[str, str]:
-    """Status and message where nothing is explained; empty where there is a network that counts."""
-    counts = [cell.facts["passed"] or ask.checkpoints for cell in trained]
-    if index >= 0 and not counts[index]:
-        return {"status": "below gate", "message": NOT_EXPLAINED}
-    if not any(counts):
-        return {"status": "no model", "message": NOT_EXPLAINED}
-    return {}
+    """Status and message where nothing is explained; states on the way are, whatever their accuracy."""
+    return networks.refusal([cell.facts["passed"] or ask.checkpoints for cell in trained], index)
 
 
 def states_of(trained: Sequence[Cell], index: int, ask: Ask) -> list[State]:
@@ -212,22 +166,13 @@ def question_on(state: State, images: Explained, ask: Ask) -> explaining.Questio
     net = state.cell.facts["net"]
     prefix = f"{state.number}."
     network = networks.loaded(untrained(net, images.dataset), state.cell.tensors, device=ask.device, prefix=prefix)
-    model = explained_model(network, output=ask.output)
-    layer = networks.inside(find(net, MODELS, argument="models").layer, "1")
+    model = with_normalising(network, output=ask.output)
+    layer = networks.inside(models.architecture(net).layer, "1")
     return question(model, layer, images, ask)
 
 
 def untrained(net: str, planted: Dataset) -> nn.Module:
-    return find(net, MODELS, argument="models").function(size=planted.x.shape[-1], classes=2)
-
-
-def explained_model(network: nn.Module, *, output: str = "logits") -> nn.Module:
-    """The network for images in [0, 1], which are normalised in front of it."""
-    device = next(network.parameters()).device
-    parts = [networks.normalising(), network]
-    if output == "probabilities":
-        parts.append(nn.Softmax(1))
-    return nn.Sequential(*parts).eval().requires_grad_(False).to(device)
+    return models.architecture(net).function(size=planted.x.shape[-1], classes=2)
 
 
 def accuracy_of(model: nn.Module, planted: Dataset, *, device: str) -> float:

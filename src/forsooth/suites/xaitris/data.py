@@ -10,6 +10,7 @@ from torch import Tensor
 from forsooth.datasets import folders
 from forsooth.datasets.tetromino import tetromino
 from forsooth.datasets.tetromino_settings import Setting
+from forsooth.digests import require_same
 from forsooth.plain import remembered
 from forsooth.records import NO_MODEL, Cell, Dataset, Row, Value
 from forsooth.suites import choose
@@ -86,22 +87,11 @@ def title(spec: DataSpec) -> str:
 @remembered(2)
 def dataset(spec: DataSpec) -> Dataset:
     """The dataset, made again from its recipe; the last two are kept, since tasks come in their order."""
-    path = spec.photos and spec.photos.path
     photos = None
-    if path:
-        photos = folders.photographs(path, side=folders.photo_side(spec.setting.size))
+    if spec.photos and spec.photos.path:
+        photos = folders.photographs(spec.photos.path, side=folders.photo_side(spec.setting.size))
+        require_same(folders.digest(spec.photos.path), spec.photos.digest, spec.photos.path)
     return tetromino(spec.setting, seed=spec.seed, photos=photos)
-
-
-def notes(data: Dataset) -> list[str]:
-    """Sentences on the backgrounds that a reader of the results must know."""
-    if data.facts["background"] != "IMAGENET":
-        return []
-    sentences = [f"IMAGENET backgrounds are {data.facts['background_from']}."]
-    broken = data.facts["unreadable"]
-    if broken:
-        sentences.append(f"{len(broken)} image files could not be used: {'; '.join(broken[:5])}.")
-    return sentences
 
 
 def explained(trained: Sequence[Cell], data: Dataset, samples: int | None, *, seed: int) -> Tensor:
@@ -115,9 +105,7 @@ def explained(trained: Sequence[Cell], data: Dataset, samples: int | None, *, se
 
 def references(data: Dataset, *, seed: int) -> dict[str, Tensor]:
     """Training images that methods are given, drawn for each role on its own. role -> (k,)"""
-    wanted = {"background": BACKGROUND_IMAGES, "fit": FIT_IMAGES}
-    train = data.splits["train"]
-    return {role: choose.rows_of(data, train, count, seed=seed, role=role) for role, count in wanted.items()}
+    return choose.references(data, {"background": BACKGROUND_IMAGES, "fit": FIT_IMAGES}, seed=seed)
 
 
 def counts(data: Dataset, rows: Tensor, *, role: str, where: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -7,16 +7,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
-import torch
 from torch import Tensor
 
-from forsooth import seeds
+from forsooth import scores, seeds
 from forsooth.attributions import METHODS
 from forsooth.counted import counted
 from forsooth.engine import make_task, task
 from forsooth.names import find
 from forsooth.records import Cell, Choice, Judgement, Method, Outcome, Plan, Row
-from forsooth.scores import METRICS
+from forsooth.scores.localisation import nonzero_pixels
 from forsooth.suites import explain
 from forsooth.suites.xaitris import data, tasks
 from forsooth.suites.xaitris import plan as suite
@@ -107,17 +106,8 @@ class Ask:
 
     def on_network(self) -> tasks.Ask:
         """The same as a question of the suite."""
-        return tasks.Ask(
-            method=self.method,
-            version=self.version,
-            code="",
-            samples=self.samples,
-            output=self.output,
-            softmax="rule",
-            seed=self.seed,
-            sampling_seed=self.sampling_seed,
-            device=self.device,
-        )
+        shared = {name: value for name, value in vars(self).items() if name not in ("masks", "draw")}
+        return tasks.Ask(**shared, code="", softmax="rule")
 
 
 @task("xaitris.few_samples", version=2, spec="panel", ask="*")
@@ -139,9 +129,8 @@ def measure(trained: Cell, *, spec: DataSpec, ask: Ask) -> Cell:
 
 def rows_of(template: Row, maps: Tensor, truth: Tensor, samples: Sequence[int]) -> list[Row]:
     """Scores and pixel counts of maps (n, side, side)."""
-    scores = [find(name, METRICS, argument="metrics") for name in SCORES]
-    rows = explain.score_rows(template, maps, {"truth": truth}, scores, samples)
-    for name, values in pixels(maps, truth).items():
+    rows = explain.score_rows(template, maps, {"truth": truth}, scores.metrics(SCORES), samples)
+    for name, values in nonzero_pixels(maps, truth).items():
         own = template.having(metric=name)
         rows += [own.having(sample=s, value=v) for s, v in zip(samples, values.tolist(), strict=True)]
     return rows
@@ -158,14 +147,6 @@ def with_masks(method: Method, masks: int | None) -> Method:
     if masks is None:
         return method
     return dataclasses.replace(method, settings={**method.settings, "samples": masks})
-
-
-def pixels(maps: Tensor, truth: Tensor) -> dict[str, Tensor]:
-    """Of maps (n, side, side): pixels that are not zero, and the share of them in the truth, nan where none is. (n,)"""
-    named = maps.flatten(1) != 0
-    count = named.sum(1).double()
-    right = (named & truth.flatten(1)).sum(1).double()
-    return {"nonzero": count, "own right": torch.where(count > 0, right / count, torch.nan)}
 
 
 def judge(outcome: Outcome) -> Judgement:
@@ -211,7 +192,7 @@ def _line(group: pd.DataFrame) -> dict[str, Any]:
 
 def scored_by(rows: pd.DataFrame, metric: str) -> pd.DataFrame:
     """The rows of one metric, in which an empty map counts as the worst."""
-    return counted(rows[rows["metric"].eq(metric)], find(metric, METRICS, argument="metrics"))
+    return counted(rows[rows["metric"].eq(metric)], scores.metric(metric))
 
 
 def verdict(table: pd.DataFrame) -> str:

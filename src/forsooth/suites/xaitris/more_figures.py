@@ -14,6 +14,7 @@ from forsooth.report import maps
 from forsooth.report.aggregate import Results, levels
 from forsooth.report.charts import gate_line
 from forsooth.report.drawing import HUES, MARKERS, Drawing, Tables, note, outer_groups, present, roles, sheet
+from forsooth.suites.legends import legend_below
 from forsooth.wording import number
 
 
@@ -45,9 +46,8 @@ def _sweep(results: Results, rows: pd.DataFrame) -> Figure:
         _curves(axes[k, j], results, _where(_where(rows, across, top), down, side))
     _headings(axes, tops, sides)
     axes[0, 0].set_ylim(100 * min(0.5, rows["value"].min()) - 5, 103)  # shared by all
-    handles, labels = _legend(axes.ravel())
-    figure.legend(handles, labels, loc="lower center", ncols=6, frameon=False)
-    figure.tight_layout(rect=(0, 0.3 / figure.get_figheight(), 1, 1))
+    entries = _entries(axes.ravel())
+    legend_below(figure, handles=list(entries.values()), labels=list(entries), ncols=6)
     return figure
 
 
@@ -66,13 +66,13 @@ def _headings(axes: NDArray[Any], tops: Sequence[str], sides: Sequence[str]) -> 
         axis.set_xlabel("α")
 
 
-def _legend(axes: Iterable[Axes]) -> tuple[list[Any], list[str]]:
-    """Every line once, though it stands in many axes."""
+def _entries(axes: Iterable[Axes]) -> dict[str, Any]:
+    """Every line once by its label, though it stands in many axes."""
     handles: dict[str, Any] = {}
     for axis in axes:
         for handle, label in zip(*axis.get_legend_handles_labels(), strict=True):
             handles[label] = handle
-    return list(handles.values()), list(handles)
+    return handles
 
 
 def _curves(axis: Axes, results: Results, rows: pd.DataFrame) -> None:

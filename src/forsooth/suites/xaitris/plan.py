@@ -2,42 +2,57 @@
 
 import itertools
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from forsooth import names, plugins, seeds
-from forsooth.attributions import METHODS
 from forsooth.datasets import folders
 from forsooth.datasets import tetromino_settings as tetromino
 from forsooth.engine import make_task
-from forsooth.models import MODELS, recipes
-from forsooth.records import Architecture, Choice, Method, Metric, Plan, Row, Task
-from forsooth.scores import METRICS
-from forsooth.suites import explain
+from forsooth.models import recipes
+from forsooth.records import Architecture, Choice, Dataset, Method, Plan, Task
+from forsooth.settings import check_range
+from forsooth.suites import networks, planning
+from forsooth.suites.planning import Work
 from forsooth.suites.xaitris import data, strategies, tasks
 from forsooth.suites.xaitris.data import DataSpec, Panel, Photos
 from forsooth.suites.xaitris.settings import Settings
 
+ALWAYS_EXACT = 8  # pixels; so small a map is solved at once
 FACTORS = ("size", "scenario", "background", "model")
-Trained = tuple[Architecture, int, Task]  # a network, the number of its training, and the task
+
+
+@dataclass(frozen=True)
+class Round:
+    """One dataset: the panels and the tasks of all trainings on it, and what is asked of them."""
+
+    settings: Settings
+    choice: Choice
+    spec: DataSpec
+    panels: Sequence[Panel]
+    trained: Sequence[Task]
 
 
 def plan(settings: Settings, choice: Choice) -> Plan:
     """Train every network of a setting, then explain what all of them get right, method by method."""
-    methods = [plugins.method(name, METHODS) for name in choice.methods or settings.methods]
+    check_range(settings, ("trainings", "samples"), 1, what="at least 1")
+    methods = planning.methods(settings, choice)
     specs = list(chosen_data(settings, choice))
-    work: list[Task] = []
-    skips: list[Row] = []
+    work: list[Work] = []
     for spec in specs:
-        trained = trainings(spec, settings, choice)
-        work += [task for _, _, task in trained]
-        work.append(showing_task(spec, trained, settings, choice))
+        this = round_of(spec, settings, choice)
+        work += [*this.trained, showing_task(this)]
         for method in methods:
-            explaining, skipped = explaining_tasks(method, spec, trained, settings, choice)
-            work += explaining
-            skips += skipped
+            work += explaining_tasks(method, this)
     work += sweep_tasks(specs, settings, choice)
     work += strategy_tasks(specs, settings)
-    return Plan(tasks=tuple(work), skips=tuple(skips), facts=facts(specs))
+    return planning.planned(work, facts(specs) + said_of_bounds(specs, settings))
+
+
+def datasets(settings: Settings, choice: Choice) -> Iterator[tuple[str, Dataset]]:
+    """Every chosen dataset with its name."""
+    for spec in chosen_data(settings, choice):
+        setting = spec.setting
+        yield f"{setting.scenario}-{setting.background}-{setting.size}", data.dataset(spec)
 
 
 def chosen_data(settings: Settings, choice: Choice) -> Iterator[DataSpec]:
@@ -49,7 +64,7 @@ def chosen_data(settings: Settings, choice: Choice) -> Iterator[DataSpec]:
     photos = photographs(choice)
     for size, scenario, background in itertools.product(sizes, scenarios, backgrounds):
         yield DataSpec(
-            setting=resolved(
+            setting=tetromino.resolved(
                 tetromino.Setting(scenario, background, int(size), settings.alpha, settings.n, settings.data)
             ),
             photos=photos if background == "IMAGENET" else None,
@@ -71,29 +86,18 @@ def known_backgrounds(settings: Settings, choice: Choice) -> list[str]:
     return list(dict.fromkeys([*settings.backgrounds, "IMAGENET"]))
 
 
-def resolved(setting: tetromino.Setting) -> tetromino.Setting:
-    """The setting with every default filled in, so that it stands in the keys of tasks."""
-    full = tetromino.resolve(setting)
-    return replace(
-        setting, scenario=full.scenario, background=full.background, size=full.size, alpha=full.alpha, n=full.n
-    )
-
-
 def explained_networks(settings: Settings, choice: Choice, spec: DataSpec) -> list[Architecture]:
     """The networks to be explained: the linear model on the linear problem only, as in the paper."""
     linear = spec.setting.scenario == "LIN"
-    return [net for net in networks(settings, choice) if linear or net.name != "llr"]
+    return [net for net in planning.networks(settings, choice) if linear or net.name != "llr"]
 
 
-def networks(settings: Settings, choice: Choice) -> list[Architecture]:
-    """Every network that was not left out."""
-    return [names.find(net, MODELS, argument="models") for net in names.kept(settings.models, choice.only, "model")]
-
-
-def trainings(spec: DataSpec, settings: Settings, choice: Choice) -> list[Trained]:
+def round_of(spec: DataSpec, settings: Settings, choice: Choice) -> Round:
     """All trainings of all networks on one dataset."""
-    pairs = itertools.product(explained_networks(settings, choice, spec), range(settings.trainings))
-    return [(net, number, training_task(spec, net, number, settings, choice)) for net, number in pairs]
+    pairs = list(itertools.product(explained_networks(settings, choice, spec), range(settings.trainings)))
+    panels = [data.panel(spec, net.name, number) for net, number in pairs]
+    trained = [training_task(spec, net, number, settings, choice) for net, number in pairs]
+    return Round(settings, choice, spec, panels, trained)
 
 
 def training_task(
@@ -106,7 +110,7 @@ def training_task(
         recipe = replace(recipe, restarts=0)
     arguments = {
         "spec": spec,
-        "net": tasks.NetSpec(net.name, net.version, settings.network),
+        "net": networks.NetSpec(net.name, net.version, settings.network),
         "recipe": recipe,
         "model_seed": number,
         "seed": seeds.derive(choice.seed, "training", number),
@@ -116,53 +120,38 @@ def training_task(
     return make_task(tasks.train, arguments, name=f"train {net.name} {number}, {data.title(spec)}")
 
 
-def showing_task(spec: DataSpec, trained: Sequence[Trained], settings: Settings, choice: Choice) -> Task:
-    arguments = {"spec": spec, "samples": settings.samples, "sampling_seed": sampling_seed(choice)}
-    return make_task(tasks.show, arguments, [task for _, _, task in trained], name="examples")
+def showing_task(this: Round) -> Task:
+    arguments = {"spec": this.spec, "samples": this.settings.samples, "sampling_seed": sampling_seed(this.choice)}
+    return make_task(tasks.show, arguments, this.trained, name="examples")
 
 
-def explaining_tasks(
-    method: Method, spec: DataSpec, trained: Sequence[Trained], settings: Settings, choice: Choice
-) -> tuple[list[Task], list[Row]]:
+def explaining_tasks(method: Method, this: Round) -> list[Work]:
     """Tasks of one method on all networks of a dataset, and rows for those it cannot meet."""
-    needs = [task for _, _, task in trained]
-    if method.null:  # it ignores the model, so it is asked once for all of them
-        return asking_tasks(method, -1, data.panel(spec), needs, spec, settings, choice), []
-    work: list[Task] = []
-    skips: list[Row] = []
-    for index, (net, number, _) in enumerate(trained):
-        panel = data.panel(spec, net.name, number)
-        reason = unable(method, net)
-        if reason:
-            skips.append(explain.skipped(panel.row("scores", method.name), reason))
-        else:
-            work += asking_tasks(method, index, panel, needs, spec, settings, choice)
-    return work, skips
+    panels = [*this.panels, data.panel(this.spec)]  # the last is that of no network: -1 is its place
+    templates = [panel.row("scores") for panel in this.panels]
+    return planning.asked(
+        method, templates, unable=unable, ask=lambda index: asking_tasks(method, index, panels[index], this)
+    )
 
 
-def asking_tasks(
-    method: Method,
-    index: int,
-    panel: Panel,
-    trained: Sequence[Task],
-    spec: DataSpec,
-    settings: Settings,
-    choice: Choice,
-) -> list[Task]:
+def asking_tasks(method: Method, index: int, panel: Panel, this: Round) -> list[Task]:
     """One task that makes the maps, one that scores them: a new score needs no new maps."""
+    settings = this.settings
+    spec = this.spec
     ask = tasks.Ask(
         **plugins.identity(method),
         samples=settings.samples,
         output="logits" if method.name in settings.logits_for else settings.output,
         softmax=settings.softmax,
-        seed=seeds.derive(choice.seed, "method", panel.model_seed),
-        sampling_seed=sampling_seed(choice),
-        device=choice.device,
+        seed=seeds.derive(this.choice.seed, "method", panel.model_seed),
+        sampling_seed=sampling_seed(this.choice),
+        device=this.choice.device,
     )
     what = f"{method.name}, {panel.model}, {data.title(spec)}"
-    maps = make_task(tasks.explain, {"spec": spec, "index": index, "ask": ask}, trained, name=f"explain: {what}")
-    versions = {metric.name: metric.version for metric in metrics(settings)}
+    maps = make_task(tasks.explain, {"spec": spec, "index": index, "ask": ask}, this.trained, name=f"explain: {what}")
+    versions = planning.versions(settings.metrics)
     judged = {"spec": spec, "panel": panel, "method": method.name, "metrics": versions}
+    judged |= bounds(settings, spec)
     return [maps, make_task(tasks.score, judged, [maps], name=f"score: {what}")]
 
 
@@ -171,7 +160,7 @@ def sweep_tasks(specs: Sequence[DataSpec], settings: Settings, choice: Choice) -
     work = []
     for spec, alpha in itertools.product(specs, settings.sweep):
         moved = replace(spec, setting=replace(spec.setting, alpha=alpha))
-        for net in networks(settings, choice):
+        for net in planning.networks(settings, choice):
             work.append(training_task(moved, net, 0, settings, choice, part="sweep"))
     return work
 
@@ -195,8 +184,18 @@ def unable(method: Method, net: Architecture) -> str:
     return ""
 
 
-def metrics(settings: Settings) -> tuple[Metric, ...]:
-    return tuple(names.find(name, METRICS, argument="metrics") for name in settings.metrics)
+def bounds(settings: Settings, spec: DataSpec) -> dict[str, float]:
+    """The argument by which the earth mover's score is bounded; none where it is exact, as before there was one."""
+    if settings.emd_tolerance is None or spec.setting.size <= ALWAYS_EXACT:
+        return {}
+    return {"emd_tolerance": settings.emd_tolerance}
+
+
+def said_of_bounds(specs: Sequence[DataSpec], settings: Settings) -> tuple[str, ...]:
+    """Which earth mover's scores are no exact ones."""
+    sizes = sorted({spec.setting.size for spec in specs if bounds(settings, spec)})
+    words = "the earth mover's score is the middle of proven bounds, off by at most"
+    return tuple(f"At {size}×{size} {words} {settings.emd_tolerance:g}: see `emd_error`." for size in sizes)
 
 
 def facts(specs: Sequence[DataSpec]) -> tuple[str, ...]:

@@ -7,30 +7,21 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from forsooth import seeds
+from forsooth import models, scores, seeds
+from forsooth.datasets import remarks
 from forsooth.engine import task
-from forsooth.models import MODELS
 from forsooth.models import train as training
 from forsooth.models.recipes import Recipe
-from forsooth.names import find
-from forsooth.records import NO_MODEL, Cell, Dataset
-from forsooth.scores import METRICS
+from forsooth.records import NO_MODEL, Cell, Dataset, Row
 from forsooth.suites import explain as explaining
 from forsooth.suites import networks
+from forsooth.suites.networks import NetSpec
 from forsooth.suites.xaitris import data
 from forsooth.suites.xaitris.data import DataSpec, Panel
 
 AT_ONCE = 512  # images in one forward
+SMALL = 8  # pixels; so small an image is quickly explained by networks as they are written
 NO_INPUT = "no test image is predicted correctly by every network"
-
-
-@dataclass(frozen=True)
-class NetSpec:
-    """A network to train: its architecture, the version of it, and whether as printed or as released."""
-
-    name: str
-    version: int
-    variant: str
 
 
 @dataclass(frozen=True)
@@ -70,7 +61,7 @@ def train(*, spec: DataSpec, net: NetSpec, recipe: Recipe, model_seed: int, seed
         "attempts": list(trained.attempts),
         "net": asdict(net),
         "train_mode": recipe.evaluate_in_train_mode,
-        "said": data.notes(dataset),
+        "said": remarks.on_backgrounds(dataset.facts),
     }
     tensors = {"correct": correct(trained.module, dataset, device)}
     if part != "sweep":  # nobody is asked about those
@@ -123,7 +114,9 @@ def question(network: Cell | None, spec: DataSpec, chosen: Tensor, ask: Ask) -> 
     if network is not None:
         model, layer = explained_network(network, spec, ask)
     rows = data.references(dataset, seed=ask.sampling_seed)
-    game = {"softmax": ask.softmax} if ask.softmax == "gradient" else {}
+    game: dict[str, Any] = {"rewrite_model": spec.setting.size > SMALL}
+    if ask.softmax == "gradient":
+        game["softmax"] = ask.softmax
     return explaining.Question(
         model=model,
         x=dataset.x[chosen].to(ask.device),
@@ -139,16 +132,29 @@ def question(network: Cell | None, spec: DataSpec, chosen: Tensor, ask: Ask) -> 
 
 
 @task("xaitris.score", version=2, spec="panel", panel="about")
-def score(made: Cell, *, spec: DataSpec, panel: Panel, method: str, metrics: dict[str, int]) -> Cell:
-    """Rows of every metric for the maps of one cell, and the maps that the page shows."""
+def score(
+    made: Cell,
+    *,
+    spec: DataSpec,
+    panel: Panel,
+    method: str,
+    metrics: dict[str, int],
+    emd_tolerance: float | None = None,
+) -> Cell:
+    """Rows of every metric for the maps of one cell, and the maps that the page shows.
+
+    emd_tolerance  of the earth mover's score, see `Settings`; None: exact
+    """
     template = panel.row("scores", method)
     if "maps" not in made.tensors:
         return explaining.without_maps(template, metrics, made)
     dataset = data.dataset(spec)
     chosen = made.tensors["samples"]
     flat = made.tensors["maps"].abs().sum(1)  # the papers score |s|; one channel here, so the sum changes nothing
-    records = [find(name, METRICS, argument="metrics") for name in metrics]
-    rows = explaining.score_rows(template, flat, {"truth": truth_of(dataset, chosen)}, records, chosen.tolist())
+    rows: list[Row] = []
+    for name in metrics:
+        reads = {"truth": truth_of(dataset, chosen)}
+        rows += explaining.metric_rows(template, scores.metric(name), flat, reads, chosen.tolist(), emd_tolerance)
     rows = explaining.promise_rows(template, rows, explaining.gaps(made), chosen.tolist())
     label = int(dataset.y[chosen[0]])
     return Cell(rows=tuple(rows), tensors=shown_maps(flat), facts={"pictures": pictures(panel, method, label=label)})
@@ -175,7 +181,7 @@ def pictures(panel: Panel, method: str, *, label: int) -> list[dict[str, Any]]:
 
 
 def untrained(net: NetSpec, spec: DataSpec) -> nn.Module:
-    return find(net.name, MODELS, argument="models").function(size=spec.setting.size, variant=net.variant)
+    return models.architecture(net.name).function(size=spec.setting.size, variant=net.variant)
 
 
 def explained_network(cell: Cell, spec: DataSpec, ask: Ask) -> tuple[nn.Module, str | None]:
@@ -183,7 +189,7 @@ def explained_network(cell: Cell, spec: DataSpec, ask: Ask) -> tuple[nn.Module, 
     net = NetSpec(**cell.facts["net"])
     module = networks.loaded(untrained(net, spec), cell.tensors, device=ask.device, prefix="net.")
     module.train(cell.facts["train_mode"])
-    layer = find(net.name, MODELS, argument="models").layer
+    layer = models.architecture(net.name).layer
     if ask.output == "logits":
         return module, layer
     whole = nn.Sequential(module, nn.Softmax(1))

@@ -1,15 +1,16 @@
-"""The scenes and cut-outs of the BAM suite: generated, or the user's."""
+"""Scenes, cut-outs and the one class of them that is the common feature: generated, or the user's."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from pathlib import Path
 
 import torch
 
 from forsooth.datasets import folders, labelled, leaves, objects
 from forsooth.datasets.objects import Cutouts
+from forsooth.digests import require_same
 from forsooth.names import unknown
-from forsooth.plain import remembered
 from forsooth.records import Dataset, UsageError
 from forsooth.seeds import derive
 
@@ -94,13 +95,14 @@ def check_scene(name: str, classes: Sequence[str]) -> None:
         raise unknown(name, classes, argument="first_scene")
 
 
-@remembered(1)
+@lru_cache(maxsize=1)  # tasks that follow each other ask alike
 def world(spec: WorldSpec) -> World:
     """The scenes and the objects, made again from their recipe; the last one is kept."""
     if spec.path is None:
         scenes, cutouts = _generated(spec)
     else:
         scenes, cutouts = _read(spec, spec.path)
+        require_same(str(with_digest(spec).digest), spec.digest, spec.path)
     if spec.same_objects:
         everyone = torch.arange(len(cutouts.y))
         cutouts = replace(cutouts, splits=dict.fromkeys(cutouts.splits, everyone))

@@ -7,11 +7,10 @@ import pytest
 import torch
 from PIL import Image
 
-from forsooth.datasets import objects
+from forsooth.datasets import objects, worlds
 from forsooth.datasets.objects import Cutouts
+from forsooth.datasets.worlds import WorldSpec, world
 from forsooth.records import UsageError
-from forsooth.suites.bam import world as worlds
-from forsooth.suites.bam.world import WorldSpec, world
 
 SPEC = WorldSpec(path=None, side=16, scenes=10, cutouts=10, feature="", seed=0)
 
