@@ -1,7 +1,7 @@
 """Sentences on the tables of `studies/xaitris/`: python studies/findings.py [TABLES].
 
 Every line is `sentence :: table :: rows :: values`, as `studies/sentences/` has it: the part before the first `::` is
-for README.md and xaitris.md, the whole line for the list that the test reads.
+for docs/findings.md and xaitris.md, the whole line for the list that the test reads.
 """
 
 import sys

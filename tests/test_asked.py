@@ -12,7 +12,7 @@ from forsooth import plugins
 from forsooth.arguments import method_path
 from forsooth.attributions import METHODS
 from forsooth.attributions.paths import INTEGRATED_GRADIENTS
-from forsooth.records import UsageError
+from forsooth.progress import Silent
 
 ELSEWHERE = dataclasses.replace(INTEGRATED_GRADIENTS, settings={"steps": 7})  # its function stands in another module
 
@@ -37,22 +37,53 @@ def test_a_function_is_found_by_its_name():
 
 
 @pytest.mark.parametrize(
-    "method, words",
+    "method, name",
     [
-        (own_records.IN_A_LIST[0], "the forsooth.Method 'mine', which no module holds under a name: write `name = "),
-        (own_records.record(flip=True), "the forsooth.Method 'mine', which no module holds"),
-        (own_records.PARTIAL, "got a partial, which other processes cannot find again: use def at module level"),
-        (own_records.Explainer(), "got a Explainer, which other processes cannot find again"),
-        (own_records.Explainer().map, "got own_records:Explainer.map, where something else or nothing is"),
-        (own_records.OTHER_NAME, "got own_records:renamed, where something else or nothing is"),
+        (own_records.IN_A_LIST[0], "live:mine-1"),
+        (own_records.record(flip=True), "live:mine-1"),
+        (own_records.PARTIAL, "live:truth-1"),
+        (own_records.Explainer(), "live:Explainer-1"),
+        (own_records.Explainer().map, "live:map-1"),
+        (own_records.OTHER_NAME, "live:renamed-1"),
+        (lambda model, x, target: x, "live:lambda-1"),
     ],
 )
-def test_what_no_process_finds_again_is_refused_before_any_work(method, words, tmp_path):
-    with pytest.raises(UsageError, match="`methods` must hold") as refusal:
-        forsooth.run("xaitris", methods=[method])
-    assert words in str(refusal.value)
-    with pytest.raises(UsageError, match="`methods` must hold"):
-        forsooth.dryrun(tmp_path, methods=[method])
+def test_what_no_process_finds_again_is_kept_in_this_one(method, name, monkeypatch):
+    monkeypatch.setattr(plugins, "_kept", {})
+    assert method_path(method) == name
+    assert plugins.is_live(name) and plugins.load(name, argument="methods") is method
+    assert method_path(method) == name  # and not a second one
+    assert plugins.fingerprint(method) != plugins.fingerprint(method)  # its cells serve no other run
+
+
+def test_two_things_of_one_name_are_two(monkeypatch):
+    monkeypatch.setattr(plugins, "_kept", {})
+    first, second = (own_records.Explainer() for _ in range(2))
+    assert [method_path(first), method_path(second)] == ["live:Explainer-1", "live:Explainer-2"]
+
+
+def test_a_live_method_is_asked_here_and_gives_what_its_twin_gives(tmp_path, monkeypatch):
+    monkeypatch.setattr(plugins, "_kept", {})
+    told = []
+    progress = Silent()
+    monkeypatch.setattr(Silent, "say", lambda self, message: told.append(message))
+    tiny = {"sweep": (), "trainings": 1, "samples": 4}
+    run = forsooth.run(
+        "xaitris",
+        preset="demo",
+        methods=["saliency", lambda model, x, target: own_methods.gradient(model, x, target).abs()],
+        only={"scenario": "LIN", "background": "WHITE", "model": "mlp"},
+        settings=tiny,
+        out=tmp_path / "run",
+        workers=2,
+        page=False,
+        progress=progress,
+    )
+    rows = run.rows[run.rows.metric == "ima"]
+    mine = rows[rows.method == "live:lambda-1"].sort_values("sample").value.tolist()
+    assert mine == pytest.approx(rows[rows.method == "saliency"].sort_values("sample").value.tolist())
+    assert len(mine) == 4
+    assert any("live:lambda-1 lives in this process alone" in line for line in told)
 
 
 def test_other_settings_are_another_fingerprint():

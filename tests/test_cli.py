@@ -3,12 +3,14 @@
 import io
 import json
 import os
+import shlex
 import subprocess
 import sys
 
 import pandas as pd
 import pytest
 import tiny
+import typer
 from rich.console import Console
 
 from forsooth import cli
@@ -82,6 +84,10 @@ def test_run_report_and_results(monkeypatch, capsys, tmp_path):
         ),
         (["run", "xaitris", "--only", "LIN"], "`--only` must be key=value, got 'LIN'"),
         (["run", "xaitris", "--set", "alpha=2"], "`alpha` must lie in [0, 1], got 2.0"),
+        (["run", "xaitris", "--set", "trainings=-1"], "`trainings` must be at least 1, got -1"),
+        (["run", "planted", "--set", "samples=0"], "`samples` must be at least 1, got 0"),
+        (["compare", "nowhere", "nowhere"], "`run_dir` must hold run.json and scores.parquet, got nowhere"),
+        (["doctor", "nowhere"], "`runs` must be folders of runs, got nowhere without store"),
         (["list", "method"], "`what` must be a known name, got 'method'; did you mean methods"),
         (["reproduce", "xaitris/table-b3"], "`name` must be a known name, got 'xaitris/table-b3'; did you mean"),
         (
@@ -216,3 +222,57 @@ def test_a_terminal_that_is_not_utf8_ends_in_no_traceback(encoding):
 @pytest.mark.parametrize("kind", ["closed", "full", "head"])
 def test_an_output_that_is_closed_or_full_ends_in_no_traceback(kind):
     assert "Traceback" not in printed_to(kind).stderr
+
+
+@pytest.mark.parametrize("command", typer.main.get_command(cli.app).commands.values(), ids=lambda command: command.name)
+def test_every_help_ends_with_an_example_that_can_be_understood(command, capsys):
+    first, name, *words = shlex.split(command.epilog)
+    assert (first, name) == ("forsooth", command.name)
+    command.make_context(name, words)  # an option that is not there ends this
+    with pytest.raises(SystemExit):
+        cli.app([name, "--help"])
+    assert words[-1] in capsys.readouterr().out if words else True
+
+
+def test_completion_can_be_installed_and_knows_names(monkeypatch, capsys):
+    monkeypatch.setenv("_FORSOOTH_COMPLETE", "complete_bash")
+    monkeypatch.setenv("COMP_WORDS", "forsooth run xai")
+    monkeypatch.setenv("COMP_CWORD", "2")
+    with pytest.raises(SystemExit):
+        cli.app(prog_name="forsooth")
+    assert capsys.readouterr().out.split() == ["xaitris"]
+
+
+def test_json_for_scripts(monkeypatch, capsys, tmp_path):
+    folder = str(tmp_path / "run")
+    assert forsooth(monkeypatch, *RUN, "--out", folder, "--json") == 0
+    told = json.loads(capsys.readouterr().out)
+    assert {line["method"] for line in told["boards"]["ima"]} == {"saliency", "oracle"}
+    assert told["folder"] == folder and told["failed"] == ""
+
+    assert forsooth(monkeypatch, "compare", folder, folder, "--json") == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["paired"] is True and {line["difference"] for line in told["table"]} == {0.0}
+
+    assert forsooth(monkeypatch, "doctor", folder, "--json") in (0, 1)  # a busy machine may have little memory
+    table = json.loads(capsys.readouterr().out)["table"]
+    assert table[-1]["what"] == f"store of {folder}" and table[-1]["value"].endswith(", 0 damaged")
+
+    assert forsooth(monkeypatch, "list", "methods", "--json") == 0
+    assert list(json.loads(capsys.readouterr().out)) == [method.name for method in METHODS]
+
+    for format, first in {"latex": "% emd", "markdown": "## emd"}.items():
+        assert forsooth(monkeypatch, "results", folder, "--format", format, "--only", "model=llr") == 0
+        printed = capsys.readouterr().out
+        assert printed.startswith(first) and "saliency" in printed and "oracle" in printed
+    assert forsooth(monkeypatch, "results", folder, "--only", "model=llr") == 0
+    assert "oracle" in capsys.readouterr().out
+
+
+def test_compare_and_card_are_printed_for_people(monkeypatch, capsys, tmp_path):
+    assert forsooth(monkeypatch, *RUN, "--out", str(tmp_path / "run")) == 0
+    assert forsooth(monkeypatch, "compare", str(tmp_path / "run"), str(tmp_path / "run")) == 0
+    assert "differences are paired" in capsys.readouterr().out
+    assert forsooth(monkeypatch, "card", "ima") == 0
+    assert capsys.readouterr().out.startswith("### ima\n")
+    assert forsooth(monkeypatch, "card", "imma") == 2

@@ -64,6 +64,20 @@ def test_the_readmes_python_gives_what_the_readme_says(tmp_path):
         assert printed[method] == pytest.approx(values, abs=0.1), method
 
 
+def test_the_readme_fits_on_a_screen_and_leads_everywhere():
+    readme = (ROOT / "README.md").read_text()
+    assert len(readme.splitlines()) <= 72
+    assert len(re.findall(r"^- `(\w+)`: ", readme, flags=re.M)) == len(SUITES)
+    for page in ("findings", "tutorial-method", "tutorial-model", "tutorial-papers", "terminal", "catalogue"):
+        assert f"(docs/{page}.md)" in readme
+
+
+def test_every_version_of_the_changelog_has_its_day():
+    headings = re.findall(r"^## (.*)$", (ROOT / "CHANGELOG.md").read_text(), flags=re.M)
+    for heading in headings:
+        assert re.match(r"\d+\.\d+\.\d+ \((\d{4}-\d{2}-\d{2}|unreleased)\)|Unreleased", heading), heading
+
+
 def test_no_document_names_a_place_on_somebodys_machine():
     texts = [p for folder in ("docs", "src", "tests", "studies", "benchmarks") for p in (ROOT / folder).rglob("*.*")]
     for path in [*texts, ROOT / "README.md", ROOT / "CHANGELOG.md"]:

@@ -9,24 +9,31 @@ from attributions import nets
 from torch import Tensor, nn
 
 from forsooth.attributions import METHODS as CATALOGUE
+from forsooth.attributions.attending import ATTENDING
 from forsooth.attributions.intrinsic import INTRINSIC
 from forsooth.attributions.nulls import NULLS
 from forsooth.records import Method
 from forsooth.seeds import generator, generators
 
-METHODS = tuple(method for method in CATALOGUE if method not in INTRINSIC)  # those need a model that tells them
+METHODS = tuple(method for method in CATALOGUE if method not in (*INTRINSIC, *ATTENDING))  # those need attention
 TARGET = torch.tensor([0, 1, 1, 0])
 CNN = nets.drawn(nets.cnn())
 MLP = nets.drawn(nn.Sequential(nn.Flatten(), *nets.mlp(64, 2)))
 IMAGES, TABLE = nets.inputs(4, 1, 8, 8), nets.inputs(4, 6)
 BY_NAME = {method.name: method for method in METHODS}
-ONLY_IMAGES = {"sobel", "sobel_released", "laplace", "lime_superpixels", "lime_quickshift_200"}
-ON_LAYERS = {"grad_cam", "guided_grad_cam"}
+WINDOWED = {"rise", "sobol_indices", "occlusion_windows"}
+SUPERPIXELS = {"lime_superpixels", "lime_quickshift_200"}
+ONLY_IMAGES = {"sobel", "sobel_released", "laplace", "blur_ig", "xrai"} | SUPERPIXELS | WINDOWED
+ONLY_IMAGES |= {method.name for method in ATTENDING}
+CAMS = {"hires_cam", "layer_cam", "xgrad_cam", "grad_cam_plus_plus", "score_cam"}
+ON_LAYERS = {"grad_cam", "guided_grad_cam", "token_grad_cam"} | CAMS
 OWN = {"attention": ("attention",), "rationale": ("rationale_relaxed", "rationale_reinforce")}
 SMOOTHED = {"smooth_grad", "smooth_grad_50", "smooth_grad_absolute", "smooth_grad_squared"}
-DERIVATIVES = {"gradient", "saliency", "guided_backprop", "deconvolution"} | SMOOTHED
+DERIVATIVES = {"gradient", "saliency", "guided_backprop", "deconvolution", "var_grad"} | SMOOTHED
 LIMES = {"lime", "lime_25", "lime_superpixels", "lime_quickshift_200"}
 HIDING = {"kernel_shap", "kernel_shap_25", "pfi", "shapley_sampling", "occlusion"} | LIMES
+HIDING |= {"leverage_shap", "score_cam"} | WINDOWED
+QUADRATIC = {"kernel_shap", "kernel_shap_25", "leverage_shap", "lime", "lime_25"}
 EXPENSIVE = {"integrated_gradients_smooth", "integrated_gradients_smooth_squared"}
 EXACT_ON_LINEAR = (
     "gradient_x_input",
@@ -34,6 +41,8 @@ EXACT_ON_LINEAR = (
     "gradient_shap_5",
     "shapley_sampling",
     "kernel_shap",
+    "leverage_shap",
+    "guided_ig",
     "deep_lift",
     "deep_shap_zero",
 )
@@ -165,7 +174,7 @@ def test_records_say_what_lists_of_names_said() -> None:
     """The lists stood in suites and doors. Three variants of SmoothGrad and occlusion were missing in some of them."""
     assert named(lambda method: method.values == "derivative") == DERIVATIVES
     assert named(lambda method: method.hides) == HIDING
-    assert named(lambda method: method.cost == "forwards") == HIDING
+    assert named(lambda method: method.cost == "forwards") == HIDING | {"pattern_local"}
     assert named(lambda method: method.cost == "expensive") == EXPENSIVE
     assert named(lambda method: method.inputs == ("image",)) == ONLY_IMAGES | ON_LAYERS
     assert named(lambda method: "table" not in method.inputs) == ONLY_IMAGES | ON_LAYERS | set(OWN)
@@ -174,7 +183,7 @@ def test_records_say_what_lists_of_names_said() -> None:
     assert named(lambda method: method.blind) == {"random", "constant"}
     assert named(lambda method: "truth" in method.needs) == {"oracle"}
     assert named(lambda method: method.units is not None) == {"grad_cam"}
-    assert named(lambda method: method.quadratic) == {"kernel_shap", "kernel_shap_25", "lime", "lime_25"}
+    assert named(lambda method: method.quadratic) == QUADRATIC
     assert named(lambda method: method.output == "probabilities") == LIMES
 
 

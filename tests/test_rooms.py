@@ -8,13 +8,14 @@ import pytest
 import forsooth
 
 SOURCE = Path(forsooth.__file__).parent
-FLOOR = {"records", "seeds", "chunks", "names", "digests", "wording"}
+FLOOR = {"records", "seeds", "chunks", "dense", "names", "digests", "wording"}
 ROOMS = {"datasets", "models", "attributions", "scores", "games", "papers"}
 MAY_IMPORT = {
     "records": set(),
     "seeds": set(),
     "chunks": set(),
-    "digests": set(),
+    "dense": set(),
+    "digests": {"records"},
     "progress": set(),
     "wording": set(),
     "counted": {"records"},
@@ -28,26 +29,36 @@ MAY_IMPORT = {
     "scores": FLOOR | {"games"},
     "plain": set(),
     "store": {"records"},
-    "processes": {"records"},
+    "schedule": {"records"},
+    "processes": {"records", "schedule"},
+    "cluster": {"records", "schedule", "store"},
     "surroundings": set(),
-    "engine": {"records", "store", "plain", "processes"},
-    "plugins": {"records", "names"},
-    "adapters": FLOOR | {"games", "engine", "plugins"},
+    "isolation": {"records"},
+    "nursery": {"isolation"},
+    "engine": {"records", "store", "plain", "schedule", "processes", "cluster", "isolation"},
+    "foreign": {"records"},
+    "plugins": {"records", "names", "foreign", "surroundings"},
+    "adapters": FLOOR | {"games", "engine", "plugins", "foreign", "surroundings"},
     "settings": {"records", "names", "wording"},
     "report": {"records", "names", "wording", "store", "papers", "counted", "stats", "scores"},
+    "analysis": {"records", "names", "wording", "store", "report", "stats"},
     "suites": FLOOR
     | ROOMS
     | {"engine", "store", "plain", "plugins", "settings", "counted", "stats", "report"}
-    | {"surroundings"},
+    | {"surroundings", "isolation"},
     "user": FLOOR
     | {
         *("games", "datasets", "models", "attributions", "scores", "counted", "stats", "suites", "report"),
-        *("engine", "store", "plain", "plugins", "adapters", "arguments", "progress", "runs"),
+        *("engine", "store", "plain", "plugins", "adapters", "arguments", "progress", "runs", "isolation"),
     },
     "arguments": FLOOR | {"plugins", "store", "attributions"},
-    "terminal": {"progress"},
-    "cli_user": {"records", "api", "terminal"},
-    "runs": {"records", "names", "plugins", "store", "engine", "report", "attributions", "suites"},
+    "terminal": {"progress", "records"},
+    "cli_user": {"records", "api", "report", "terminal"},
+    "cli_runs": FLOOR | {"analysis", "api", "attributions", "scores", "terminal"},
+    "runs": {
+        *("records", "names", "wording", "plugins", "store", "engine"),
+        *("report", "analysis", "attributions", "suites"),
+    },
     "api": FLOOR
     | {
         "adapters",
@@ -56,6 +67,7 @@ MAY_IMPORT = {
         "plugins",
         "settings",
         "runs",
+        "isolation",
         "store",
         "engine",
         "progress",
@@ -63,7 +75,21 @@ MAY_IMPORT = {
         "suites",
         "attributions",
     },
-    "cli": FLOOR | ROOMS | {"api", "cli_user", "terminal", "report", "progress", "suites", "store", "runs", "settings"},
+    "cli": FLOOR
+    | ROOMS
+    | {
+        "api",
+        "cli_user",
+        "cli_runs",
+        "analysis",
+        "terminal",
+        "report",
+        "progress",
+        "suites",
+        "store",
+        "runs",
+        "settings",
+    },
 }
 
 

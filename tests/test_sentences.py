@@ -1,4 +1,4 @@
-"""No number of the README or of a study parts from its table: each is read again and held against the csv file."""
+"""No number of the README, the findings or a study parts from its table: each is held against the csv file."""
 
 import re
 
@@ -18,11 +18,12 @@ from sentences import (
     value_of,
 )
 
-DOCUMENTS = {path.stem: path for path in [ROOT / "README.md", *sorted((ROOT / "studies").glob("*.md"))]}
+FILES = [ROOT / "README.md", ROOT / "docs/findings.md", *sorted((ROOT / "studies").glob("*.md"))]
+DOCUMENTS = {path.stem: path for path in FILES}
 
 
 def document_of(name: str) -> str:
-    """A study whole; of the README what was found."""
+    """A study and the findings whole; of the README what was found."""
     text = DOCUMENTS[name].read_text()
     return re.search(r"^## What was found\n.*", text, flags=re.S | re.M).group() if name == "README" else text
 

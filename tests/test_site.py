@@ -123,5 +123,16 @@ def test_the_tutorial_for_readers_of_the_papers(folder, capsys):
     assert all(Path("again/bias-suppressor", name).exists() for name in ("report.html", "table.csv", "verdict.md"))
 
 
+def test_maps_made_elsewhere(folder, capsys):
+    export, score = commands("score.md")
+    typed_in(export)
+    for file in written("score.md", folder):
+        runpy.run_path(str(file))
+    printed = capsys.readouterr().out
+    assert all(method in printed for method in ("brightness", "noise", "sobel", "oracle"))
+    assert "emd" in typed_in([*score, "--workers", "1"])
+    assert Path("scored/report.html").exists()
+
+
 def test_a_run_is_found_by_a_string():
     assert forsooth.Run("board").folder == Path("board")

@@ -9,6 +9,7 @@ import functools
 import faults
 import pandas as pd
 import pytest
+import spies
 import torch
 import way
 from torch import nn
@@ -39,7 +40,7 @@ def test_it_holds_on_the_way(walked, name, check):
 def numbers(walk: way.Walk, *, without: str = "") -> pd.DataFrame:
     """Every score of a walk by what it is a score of; the watching methods are left out."""
     rows = walk.run.rows
-    rows = rows[rows["part"].eq("scores") & ~rows["method"].str.startswith("spies:") & rows["method"].ne(without)]
+    rows = rows[rows["part"].eq("scores") & ~rows["method"].isin((spies.WATCH, spies.TELL, without))]
     key = [name for name in rows.columns if name not in ("value", "cell", "task", "seconds", "noise")]
     return rows.set_index(key)[["value"]].sort_index()
 

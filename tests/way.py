@@ -51,16 +51,16 @@ ARTICLES = {
     **{"sizes": (150, 20, 20), "samples": 6, "gate": 0.0, "gate_reinforce": 0.0, "epochs": 1, "length": 60},
     **{"rates_article": (), "rates_halves": (), "kinds": ("Article",)},
 }
-WATCHED = ("random", "oracle", spies.WATCH, spies.TELL)
+WATCHED = ("random", "oracle", *spies.RECORDS)
 LIN = {"scenario": "LIN", "background": "WHITE", "model": "llr"}
 XOR = {"scenario": "XOR", "background": "WHITE", "model": "mlp"}
 RIGID = {**XOR, "scenario": "RIGID"}  # every image has a truth of its own
 FEW = {**TETROMINO, "samples": 10, "gate": 0.0}
 WALKS = {
     "xaitris": Words("xaitris", 3000, 2, TETROMINO, LIN, (*METHODS, *WATCHED)),
-    "xor": Words("xaitris", 3000, 4, FEW, XOR, ("random", spies.WATCH)),
-    "rigid": Words("xaitris", 1000, 2, {**FEW, "n": 1000}, RIGID, ("random", spies.TELL)),
-    "bias": Words("bias", 4000, 2, TABLE, {}, (*METHODS, spies.WATCH)),
+    "xor": Words("xaitris", 3000, 4, FEW, XOR, ("random", spies.RECORDS[0])),
+    "rigid": Words("xaitris", 1000, 2, {**FEW, "n": 1000}, RIGID, ("random", spies.RECORDS[1])),
+    "bias": Words("bias", 4000, 2, TABLE, {}, (*METHODS, spies.RECORDS[0])),
     "planted": Words("planted", 600, 4, PLANTED, {}, ("saliency", *WATCHED)),
     "articles": Words("articles", 0, 2, ARTICLES, {"model": "attention"}, ("gradient", "random", "oracle")),
     "bam": Words("bam", 0, 10, BAM, {}, ("gradient", "random")),
@@ -131,13 +131,13 @@ def the_right_class_is_explained(walk: Walk) -> None:
 
 def the_signal_lies_on_the_truth(walk: Walk) -> None:
     """A network that has learned what the truth says has a gradient there, and a random map has not."""
-    signal, chance = walk.mean("spies:WATCH"), walk.mean("random")
+    signal, chance = walk.mean(spies.WATCH), walk.mean("random")
     assert signal > 1.4 * chance, f"{signal:.3f} of the gradient on the truth, {chance:.3f} by chance"
 
 
 def the_truth_that_is_given_is_the_truth_that_is_scored(walk: Walk) -> None:
     """Maps come to the score as the method gave them, in the place and of the sample that it was asked about."""
-    assert abs(walk.mean("spies:TELL") - 1) < 1e-9, f"the truth itself scores {walk.mean('spies:TELL'):.3f}"
+    assert abs(walk.mean(spies.TELL) - 1) < 1e-9, f"the truth itself scores {walk.mean(spies.TELL):.3f}"
 
 
 def explained_inputs_are_held_out(walk: Walk) -> None:

@@ -4,7 +4,10 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # for editors and type checkers; at run time names are fetched when first used, see `__getattr__`
-    from forsooth.api import bias, check, dryrun, independence, reproduce, run
+    from forsooth.analysis.compare import Comparison, compare
+    from forsooth.analysis.health import Health, doctor
+    from forsooth.analysis.pictures import Picture, show
+    from forsooth.api import bias, check, dryrun, export_data, independence, reproduce, run, score
     from forsooth.records import Dataset, Method, Metric, UsageError
     from forsooth.runs import Run
     from forsooth.user.bias import BiasResult
@@ -12,23 +15,31 @@ if TYPE_CHECKING:  # for editors and type checkers; at run time names are fetche
     from forsooth.user.dryrun import DryRun
     from forsooth.user.independence import IndependenceResult
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 __all__ = [
     "BiasResult",
     "CheckResult",
+    "Comparison",
     "Dataset",
     "DryRun",
+    "Health",
     "IndependenceResult",
     "Method",
     "Metric",
+    "Picture",
     "Run",
     "UsageError",
     "bias",
     "check",
+    "compare",
+    "doctor",
     "dryrun",
+    "export_data",
     "independence",
     "reproduce",
     "run",
+    "score",
+    "show",
 ]
 
 _HOMES = {
@@ -41,12 +52,20 @@ _HOMES = {
     "DryRun": "forsooth.user.dryrun",
     "IndependenceResult": "forsooth.user.independence",
     "Run": "forsooth.runs",
+    "Comparison": "forsooth.analysis.compare",
+    "compare": "forsooth.analysis.compare",
+    "Health": "forsooth.analysis.health",
+    "doctor": "forsooth.analysis.health",
+    "Picture": "forsooth.analysis.pictures",
+    "show": "forsooth.analysis.pictures",
     "bias": "forsooth.api",
     "check": "forsooth.api",
     "dryrun": "forsooth.api",
+    "export_data": "forsooth.api",
     "independence": "forsooth.api",
     "reproduce": "forsooth.api",
     "run": "forsooth.api",
+    "score": "forsooth.api",
 }
 
 

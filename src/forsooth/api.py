@@ -8,12 +8,12 @@ from typing import Any
 import pandas as pd
 import torch
 
-from forsooth import names, store
+from forsooth import isolation, names, store
 from forsooth.adapters.trainings import training_path
-from forsooth.arguments import admitted, check_models, method_path, run_folder, usable_device
+from forsooth.arguments import check_models, method_path, run_folder, usable_device, usable_workers
 from forsooth.engine import Progress
-from forsooth.progress import Silent
-from forsooth.records import Choice, Method
+from forsooth.progress import fitting_progress
+from forsooth.records import Choice, Dataset, Method
 from forsooth.runs import (
     Run,
     Work,
@@ -29,12 +29,16 @@ from forsooth.suites import REPRODUCTIONS, SUITES
 from forsooth.user import bias as bias_answers
 from forsooth.user import check as check_answers
 from forsooth.user import dryrun as dryrun_answers
+from forsooth.user import export as exports
 from forsooth.user import independence as independence_answers
+from forsooth.user import score as score_answers
 from forsooth.user.bias import BiasRequest, BiasResult
 from forsooth.user.check import CheckRequest, CheckResult
 from forsooth.user.dryrun import DryRun, DryRunRequest
 from forsooth.user.dryrun.request import PLANNED, artefact_names
 from forsooth.user.independence import IndependenceRequest, IndependenceResult
+from forsooth.user.score import ScoreRequest
+from forsooth.user.score.request import TOLERANCE
 
 
 def run(
@@ -47,6 +51,10 @@ def run(
     data: str | Path | None = None,
     device: str = "auto",
     workers: int = 1,
+    on: str | None = None,
+    task_timeout: float | None = None,
+    method_timeout: float | None = None,
+    method_memory: float | None = None,
     out: str | Path | None = None,
     seed: int = 0,
     page: bool = True,
@@ -54,17 +62,24 @@ def run(
 ) -> Run:
     """Run a suite, or go on where an earlier call with the same words stopped.
 
-    methods   names, `package.module:name`, or functions(model, x, target) -> tensor like x and Methods of a module
+    methods   names, `package.module:name`, functions(model, x, target) -> map like x, Method records, or objects of
+              other libraries (see docs/bring-your-own.md)
     only      factor -> value or values to keep, e.g. {"scenario": "LIN"}
     settings  fields of the preset to change, e.g. {"trainings": 5, "alpha": 0.3}
     workers   processes; every number is the same whatever their count
+    on        a Dask cluster in their place: tcp://host:port, local:N or a scheduler file
+    task_timeout  seconds after which a task is ended and tried once more
+    method_timeout, method_memory  seconds and GiB that one question to a method of yours, named by its path, may take;
+              None: 600 and 8
     page      write report.html at the end
+    progress  who is told; None: a bar on a terminal and in a notebook. `forsooth.progress.Silent()` says nothing,
+              `Lines()` writes a line every few seconds
     """
     record = names.find(suite, SUITES, argument="suite")
     chosen = configured(record, preset, settings or {})
     choice = Choice(
         methods=tuple(method_path(m) for m in methods),
-        only={factor: admitted(value) for factor, value in (only or {}).items()},
+        only={factor: names.admitted(value) for factor, value in (only or {}).items()},
         data=None if data is None else str(data),
         device=usable_device(device),
         seed=seed,
@@ -75,8 +90,11 @@ def run(
     folder = run_folder(Path(out) if out is not None else Path("forsooth-runs") / f"{suite}-{preset}")
     command = _command(record.name, preset, choice, settings or {})
     about = {**suite_facts(record, chosen), **choice_facts(choice, command), "preset": preset}
-    work = Work(folder, store.Store(folder / "store"), workers, progress or Silent())
-    perform(work, plan, about)
+    progress = progress or fitting_progress()
+    able = usable_workers(workers, choice.methods, progress.say)
+    work = Work(folder, store.Store(folder / "store"), able, progress, on, task_timeout)
+    with isolation.limited(method_timeout, method_memory):
+        perform(work, plan, about)
     if page:
         write_page([folder])
     return Run(folder)
@@ -89,23 +107,26 @@ def reproduce(
     data: str | Path | None = None,
     device: str = "auto",
     workers: int = 1,
+    on: str | None = None,
+    task_timeout: float | None = None,
     out: str | Path | None = None,
     settings: Mapping[str, Any] | None = None,
     progress: Progress | None = None,
 ) -> tuple[pd.DataFrame, str]:
     """A published table made again: ours beside theirs, and a verdict in words.
 
+    on, task_timeout  as in `run`
     out  folder for several of them: `OUT/bias-table-13/` has table.csv, verdict.md, the rows and the page, and
          `OUT/store` what was computed, which they share
     """
     record = names.find(name, REPRODUCTIONS, argument="name")
     folder = reproduction_folder(name, out)
     choice = Choice(
-        only={factor: admitted(value) for factor, value in (only or {}).items()},
+        only={factor: names.admitted(value) for factor, value in (only or {}).items()},
         data=None if data is None else str(data),
         device=usable_device(device),
     )
-    work = Work(folder, store.Store(folder.parent / "store"), workers, progress or Silent())
+    work = Work(folder, store.Store(folder.parent / "store"), workers, progress or fitting_progress(), on, task_timeout)
     suite = names.find(name.partition("/")[0], SUITES, argument="suite")
     base = record.settings
     if choice.data is not None and record.with_data is not None:
@@ -142,6 +163,8 @@ def bias(
     seed: int = 0,
     device: str = "auto",
     workers: int = 1,
+    method_timeout: float | None = None,
+    method_memory: float | None = None,
     out: str | Path | None = None,
     progress: Progress | None = None,
 ) -> BiasResult:
@@ -162,6 +185,7 @@ def bias(
     out           folder for bias.csv and bias.md; with a model by path and inputs from files also for finished work,
                   so that the same call goes on where it stopped
     workers       processes, where finished work is kept
+    method_timeout, method_memory  as in `run`
     """
     if isinstance(model, str) or device != "auto":
         device = usable_device(device)
@@ -179,7 +203,8 @@ def bias(
         device=device,
         seed=seed,
     )
-    return bias_answers.answer(request, out=_folder(out), workers=workers, progress=progress)
+    with isolation.limited(method_timeout, method_memory):
+        return bias_answers.answer(request, out=_folder(out), workers=workers, progress=progress)
 
 
 def dryrun(
@@ -194,6 +219,8 @@ def dryrun(
     samples: int = 50,
     device: str = "auto",
     workers: int = 1,
+    method_timeout: float | None = None,
+    method_memory: float | None = None,
     out: str | Path | None = None,
     seed: int = 0,
     progress: Progress | None = None,
@@ -212,6 +239,7 @@ def dryrun(
     samples     test images with the artefact that are explained, and as many without
     out         folder of the run; the same call goes on where it stopped
     workers     processes; every number is the same whatever their count
+    method_timeout, method_memory  as in `run`
     """
     request = DryRunRequest(
         data=str(data),
@@ -225,7 +253,10 @@ def dryrun(
         device=usable_device(device),
         seed=seed,
     )
-    return dryrun_answers.answer(request, out=_folder(out), workers=workers, progress=progress)
+    progress = progress or fitting_progress()
+    workers = usable_workers(workers, request.methods, progress.say)
+    with isolation.limited(method_timeout, method_memory):
+        return dryrun_answers.answer(request, out=_folder(out), workers=workers, progress=progress)
 
 
 def independence(
@@ -241,6 +272,8 @@ def independence(
     seed: int = 0,
     device: str = "auto",
     workers: int = 1,
+    method_timeout: float | None = None,
+    method_memory: float | None = None,
     out: str | Path | None = None,
     progress: Progress | None = None,
 ) -> IndependenceResult:
@@ -259,6 +292,7 @@ def independence(
     workers    processes, where finished work is kept
     out        folder for independence.csv and independence.md; with a model by path and inputs from files also for
                finished work, so that the same call goes on where it stopped
+    method_timeout, method_memory  as in `run`
     """
     if isinstance(model, str) or device != "auto":
         device = usable_device(device)
@@ -274,7 +308,8 @@ def independence(
         device=device,
         seed=seed,
     )
-    return independence_answers.answer(request, out=_folder(out), workers=workers, progress=progress)
+    with isolation.limited(method_timeout, method_memory):
+        return independence_answers.answer(request, out=_folder(out), workers=workers, progress=progress)
 
 
 def check(
@@ -282,15 +317,79 @@ def check(
     *,
     device: str = "cpu",
     seed: int = 0,
+    method_timeout: float | None = None,
+    method_memory: float | None = None,
     progress: Progress | None = None,
 ) -> CheckResult:
     """Does a method keep the contract that every method of the catalogue keeps, and if not, what is to be fixed?
 
     method  `package.module:name`, a function(model, x, target) -> tensor like x, a Captum class, a Method, or a name of
             the catalogue. It is tried on small untrained networks for images, tables and words
+    method_timeout, method_memory  as in `run`, for all calls on one network together
     """
     request = CheckRequest(method=method, device=usable_device(device), seed=seed)
-    return check_answers.answer(request, progress=progress)
+    with isolation.limited(method_timeout, method_memory):
+        return check_answers.answer(request, progress=progress)
+
+
+def score(
+    maps: Any,
+    truth: str | Path | Dataset | Any,
+    *,
+    images: Any = None,
+    metrics: Iterable[str] = (),
+    emd_tolerance: float = TOLERANCE,
+    workers: int = 1,
+    out: str | Path | None = None,
+    seed: int = 0,
+    page: bool = True,
+    progress: Progress | None = None,
+) -> Run:
+    """Score maps that were made elsewhere: a board beside nulls and oracle on the same samples, and a page.
+
+    maps     an array (n, *map), with or without channels; arrays by the names of methods; a .npy, .npz or .safetensors
+             file; or a folder of these, of one folder for each method, or of files named by their samples
+    truth    a folder that `export_data` wrote, a folder of masks, a file or array (n, *map), or a Dataset. Maps whose
+             file has an array `sample`, or that are files themselves, are matched by it; others by their order
+    images   the inputs, for nulls that read them: a folder, a file or an array; None: those of the export
+    metrics  names of those that read nothing but the truth and the images; none: ima and precision
+    emd_tolerance  that an earth mover's score may be off, proven for each map; 0: exact
+    workers  processes
+    out      folder of the run
+    """
+    request = ScoreRequest(
+        maps=maps, truth=truth, images=images, metrics=tuple(metrics), emd_tolerance=emd_tolerance, seed=seed
+    )
+    return score_answers.answer(request, out=_folder(out), workers=workers, page=page, progress=progress)
+
+
+def export_data(
+    suite: str,
+    *,
+    preset: str = "quick",
+    only: Mapping[str, str | Iterable[str]] | None = None,
+    settings: Mapping[str, Any] | None = None,
+    data: str | Path | None = None,
+    samples: int | None = 100,
+    split: str = "test",
+    out: str | Path | None = None,
+    seed: int = 0,
+) -> list[Path]:
+    """Write samples of a suite with their truth, to make maps elsewhere and to `score` them; says into which folders.
+
+    preset, only, settings, data, seed  as in `run`: the same words give the same data
+    samples  of each dataset at most, drawn evenly over its classes; None: all
+    split    test, val or train
+    """
+    record = names.find(suite, SUITES, argument="suite")
+    chosen = configured(record, preset, settings or {})
+    choice = Choice(
+        only={factor: names.admitted(value) for factor, value in (only or {}).items()},
+        data=None if data is None else str(data),
+        seed=seed,
+    )
+    folder = _folder(out) or Path("forsooth-runs") / f"data-{suite}"
+    return exports.export(record, chosen, choice, folder, samples=samples, split=split)
 
 
 def _folder(out: str | Path | None) -> Path | None:

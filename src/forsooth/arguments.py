@@ -1,6 +1,6 @@
 """The user's words made fit for a plan: methods by name, factors, a device that is here, a folder that is free."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import torch
@@ -22,11 +22,16 @@ def method_path(method: str | Method | Callable[..., torch.Tensor]) -> str:
     return plugins.record_path(method)
 
 
-def admitted(value: str | Iterable[str]) -> tuple[str, ...]:
-    """The values of a factor: those between commas, or those of a list."""
-    if isinstance(value, str):
-        value = value.split(",")
-    return tuple(str(part).strip() for part in value)
+def usable_workers(workers: int, methods: Sequence[str], say: Callable[[str], None]) -> int:
+    """So many processes, or this one alone where a method lives in it."""
+    live = [name for name in methods if plugins.is_live(name)]
+    if not live or workers < 2:
+        return workers
+    say(
+        f"{', '.join(live)} lives in this process alone, so the work is not shared by {workers}: a function at the top "
+        "of a module that can be imported could be"
+    )
+    return 1
 
 
 def check_models(only: Mapping[str, tuple[str, ...]], chosen: Sequence[str]) -> None:

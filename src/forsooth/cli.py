@@ -2,46 +2,59 @@
 
 import errno
 import json
+import os
 import signal
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from forsooth import __version__, api, cli_user, report
+from forsooth import __version__, api, cli_runs, cli_user
+from forsooth.analysis import export
 from forsooth.attributions import METHODS
+from forsooth.cli_user import show_board
 from forsooth.datasets import DATASETS, Source
 from forsooth.models import MODELS
 from forsooth.names import find, unknown
 from forsooth.records import FailedTasks, Reproduction, Suite, UsageError
-from forsooth.report import tables
 from forsooth.runs import write_page
 from forsooth.scores import METRICS
 from forsooth.settings import as_markdown, described
 from forsooth.store import write_atomically
 from forsooth.suites import REPRODUCTIONS, SUITES
 from forsooth.terminal import (
+    EXAMPLES,
     Data,
     Device,
+    Json,
+    MethodMemory,
     Methods,
+    MethodTimeout,
+    On,
+    Only,
     Out,
     Quiet,
     Seed,
+    TaskTimeout,
     Workers,
+    as_json,
+    factors,
     fitting,
     listed,
     opened,
     out,
+    pairs,
     plain,
     processes,
     progress_of,
+    records,
 )
 
 app = typer.Typer(
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     help="Measures whether feature-attribution methods tell the truth.",
 )
@@ -55,21 +68,24 @@ CATALOGUES: dict[str, tuple[Any, ...]] = {
 }
 
 File = Annotated[Path | None, typer.Option("--out", help="file to write; parquet needs one")]
+FORMATS = ("csv", "json", "parquet", *export.WRITERS)
 SOME_FAILED = 3
 STOPPED = 130  # the exit code of a program that was interrupted at the keyboard
 TERMINATED = 143  # that of one that was asked to end by SIGTERM
+GRACE = 4.0  # seconds between a signal and the end, whatever goes on
 Preset = Annotated[
     str,
     typer.Option(
         help="demo (about a minute), quick (minutes on a laptop), paper (as printed), released (as the code does)"
     ),
 ]
-Only = Annotated[list[str] | None, typer.Option(help="keep one part, e.g. scenario=LIN or background=WHITE,CORR")]
 Change = Annotated[list[str] | None, typer.Option("--set", help="change a setting of the preset, e.g. alpha=0.2")]
 
 
-for own in (cli_user.bias, cli_user.dryrun, cli_user.independence, cli_user.check):
-    app.command()(own)
+OF_USERS = (cli_user.bias, cli_user.dryrun, cli_user.independence, cli_user.check, cli_user.score)
+for own in (*OF_USERS, cli_runs.doctor, cli_runs.card):
+    app.command(epilog=EXAMPLES[own.__name__])(own)
+app.command("compare", epilog=EXAMPLES["compare"])(cli_runs.compare_)
 
 
 def _version(wanted: bool) -> None:
@@ -87,33 +103,41 @@ def about(
     """Measures whether feature-attribution methods tell the truth."""
 
 
-@app.command()
-def demo(workers: Workers = 0, quiet: Quiet = False) -> None:
+@app.command(epilog=EXAMPLES["demo"])
+def demo(workers: Workers = 0, on: On = None, quiet: Quiet = False) -> None:
     """All suites at laptop scale, and one page to open."""
     runs = []
     for suite in SUITES:
         out.print(f"[bold]{suite.title}[/bold]: {suite.question}")
+        progress = progress_of(quiet)
         runs.append(
-            api.run(suite.name, preset="demo", workers=processes(workers), page=False, progress=progress_of(quiet))
+            api.run(suite.name, preset="demo", workers=processes(workers), on=on, page=False, progress=progress)
         )
-        _show(runs[-1])
+        show_board(runs[-1])
     folders = [made.folder for made in runs]
     opened(write_page(folders, folders[0].parent / "demo.html"))
     _exit_if_failed(runs)
 
 
-@app.command("list")
-def list_(what: Annotated[str, typer.Argument(help=", ".join(CATALOGUES))] = "suites") -> None:
+@app.command("list", epilog=EXAMPLES["list"])
+def list_(
+    what: Annotated[
+        str, typer.Argument(help=", ".join(CATALOGUES), autocompletion=lambda: list(CATALOGUES))
+    ] = "suites",
+    json: Json = False,
+) -> None:
     """What there is: suites, methods, metrics, models, datasets, reproductions."""
     if what not in CATALOGUES:
         raise unknown(what, CATALOGUES, argument="what")
+    if json:
+        return as_json(**{record.name: _summary(record) for record in CATALOGUES[what]})
     for record in CATALOGUES[what]:
         out.print(f"{record.name:<24} {_summary(record)}", highlight=False, markup=False, soft_wrap=True)
 
 
-@app.command()
+@app.command(epilog=EXAMPLES["run"])
 def run(
-    suite: str,
+    suite: Annotated[str, typer.Argument(help="`forsooth list` names all", autocompletion=lambda: _names(SUITES))],
     preset: Preset = "quick",
     only: Only = None,
     change: Change = None,
@@ -122,12 +146,17 @@ def run(
     data: Data = None,
     device: Device = "auto",
     workers: Workers = 0,
+    on: On = None,
+    task_timeout: TaskTimeout = None,
+    method_timeout: MethodTimeout = None,
+    method_memory: MethodMemory = None,
     folder: Out = None,
     seed: Seed = 0,
     quiet: Quiet = False,
+    json: Json = False,
 ) -> None:
     """Run a suite: data, models, attributions, scores and a page."""
-    kept = _pairs(only, "only")
+    kept = factors(only)
     if models and "model" in kept:
         raise UsageError(f"`--models` must come without `--only model=`, got {models!r} and {kept['model']!r}")
     kept |= {"model": models} if models else {}
@@ -136,20 +165,56 @@ def run(
         preset=preset,
         methods=listed(methods),
         only=kept,
-        settings=_pairs(change, "set"),
+        settings=pairs(change, "set"),
         data=data,
         device=device,
         workers=processes(workers),
+        on=on,
+        task_timeout=task_timeout,
+        method_timeout=method_timeout,
+        method_memory=method_memory,
         out=folder,
         seed=seed,
         progress=progress_of(quiet),
     )
-    _show(made)
-    opened(made.folder / "report.html")
+    if json:
+        boards = {metric: records(made.leaderboard(metric)) for metric in made.metrics}
+        as_json(folder=made.folder, page=made.folder / "report.html", failed=made.failed, boards=boards)
+    else:
+        show_board(made)
+        opened(made.folder / "report.html")
     _exit_if_failed([made])
 
 
-@app.command()
+@app.command(epilog=EXAMPLES["export_data"])
+def export_data(
+    suite: str,
+    preset: Preset = "quick",
+    only: Only = None,
+    change: Change = None,
+    data: Data = None,
+    samples: Annotated[int, typer.Option(help="of each dataset at most; 0 takes all")] = 100,
+    split: Annotated[str, typer.Option(help="test, val or train")] = "test",
+    folder: Out = None,
+    seed: Seed = 0,
+) -> None:
+    """Write samples of a suite with their truth, to make maps elsewhere for `forsooth score`."""
+    written = api.export_data(
+        suite,
+        preset=preset,
+        only=factors(only),
+        settings=pairs(change, "set"),
+        data=data,
+        samples=samples or None,
+        split=split,
+        out=folder,
+        seed=seed,
+    )
+    for place in written:
+        out.print(f"Samples and truth: {place.resolve()}", highlight=False, markup=False, soft_wrap=True)
+
+
+@app.command(epilog=EXAMPLES["settings"])
 def settings(
     suite: Annotated[str, typer.Argument(help="a suite; all of them if left out")] = "",
     format: Annotated[str, typer.Option(help="table, markdown or json")] = "table",
@@ -168,7 +233,7 @@ def settings(
             out.print(plain(described(one), one.name))
 
 
-@app.command("report")
+@app.command("report", epilog=EXAMPLES["report"])
 def report_(
     runs: list[Path], page: Annotated[Path | None, typer.Option("--out", help="where the page goes")] = None
 ) -> None:
@@ -176,45 +241,75 @@ def report_(
     opened(write_page(runs, page))
 
 
-@app.command()
+@app.command(epilog=EXAMPLES["results"])
 def results(
-    folder: Path, format: Annotated[str, typer.Option(help="csv, json or parquet")] = "csv", target: File = None
+    folder: Path,
+    format: Annotated[str, typer.Option(help=", ".join(FORMATS))] = "csv",
+    only: Only = None,
+    target: File = None,
 ) -> None:
-    """The rows of a run, one per sample and metric, for your own analysis."""
-    rows = api.Run(folder).rows
-    if format not in ("csv", "json", "parquet"):
-        raise unknown(format, ("csv", "json", "parquet"), argument="format")
+    """A run for your own analysis: rows as csv, json (a line each) or parquet; boards as markdown or latex."""
+    if format not in FORMATS:
+        raise unknown(format, FORMATS, argument="format")
     if format == "parquet" and target is None:
         raise UsageError("`--out` must name a file for parquet, which is no text to print")
-    text = rows.to_csv(index=False) if format == "csv" else rows.to_json(orient="records", lines=True)
+    content = _exported(api.Run(folder), format, factors(only))
     if target is None:
-        sys.stdout.write(text)
+        sys.stdout.write(content.decode())
     else:
-        write_atomically(target, rows.to_parquet(index=False) if format == "parquet" else text.encode())
+        write_atomically(target, content)
 
 
-@app.command()
+def _exported(made: api.Run, format: str, only: Mapping[str, str]) -> bytes:
+    """Rows, or the boards of all metrics, in one of FORMATS."""
+    if format in export.WRITERS:
+        boards = {metric: made.leaderboard(metric, only=only) for metric in made.metrics}
+        return "\n".join(
+            export.WRITERS[format](board, metric) for metric, board in boards.items() if len(board)
+        ).encode()
+    rows = made.part(only) if only else made.rows
+    if format == "parquet":
+        return bytes(rows.to_parquet(index=False))
+    if format == "json":
+        return str(rows.to_json(orient="records", lines=True)).encode()
+    return str(rows.to_csv(index=False)).encode()
+
+
+@app.command(epilog=EXAMPLES["reproduce"])
 def reproduce(
-    name: Annotated[str, typer.Argument(help="e.g. bias/table-13; `forsooth list reproductions` names all")],
+    name: Annotated[
+        str,
+        typer.Argument(
+            help="e.g. bias/table-13; `forsooth list reproductions` names all",
+            autocompletion=lambda: _names(REPRODUCTIONS),
+        ),
+    ],
     only: Only = None,
     data: Data = None,
     change: Change = None,
     device: Device = "auto",
     workers: Workers = 0,
+    on: On = None,
+    task_timeout: TaskTimeout = None,
     folder: Out = None,
     quiet: Quiet = False,
+    json: Json = False,
 ) -> None:
     """A published table or figure made again: ours beside theirs, and a verdict in words."""
     table, words = api.reproduce(
         name,
-        only=_pairs(only, "only"),
+        only=factors(only),
         data=data,
         device=device,
         workers=processes(workers),
+        on=on,
+        task_timeout=task_timeout,
         out=folder,
-        settings=_pairs(change, "set"),
+        settings=pairs(change, "set"),
         progress=progress_of(quiet),
     )
+    if json:
+        return as_json(table=table, words=words, folder=api.reproduction_folder(name, folder))
     shown = fitting(table)
     left = ", ".join(map(str, table.columns[shown.shape[1] :]))
     out.print(plain(shown, name))
@@ -231,9 +326,11 @@ def main() -> None:
 
     def interrupt(number: int, frame: object) -> None:
         received.append(number)
+        _leave_soon(received)
         raise KeyboardInterrupt
 
-    signal.signal(signal.SIGTERM, interrupt)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, interrupt)
     try:
         app()
     except UsageError as error:
@@ -258,28 +355,27 @@ def main() -> None:
 def stopped(signals: Sequence[int]) -> int:
     """Say that work is kept; the exit code by which shells know what ended a program."""
     sys.stderr.write("stopped; what was finished is kept, and the same command goes on from there\n")
-    if signals:
+    if signal.SIGTERM in signals:
         return TERMINATED
     return STOPPED
 
 
-def _pairs(words: list[str] | None, option: str) -> dict[str, str]:
-    pairs = {}
-    for word in words or []:
-        name, equals, value = word.partition("=")
-        if not equals or not name:
-            raise UsageError(f"`--{option}` must be key=value, got {word!r}")
-        pairs[name] = value
-    return pairs
+def _leave_soon(signals: Sequence[int]) -> None:
+    """Who is asked to end does so within seconds, even where code of a task swallows the interrupt or hangs."""
+
+    def leave() -> None:
+        code = stopped(signals)
+        sys.stderr.flush()
+        os._exit(code)  # processes of a pool end with this one
+
+    if len(signals) == 1:
+        timer = threading.Timer(GRACE, leave)
+        timer.daemon = True
+        timer.start()
 
 
-def _show(made: api.Run) -> None:
-    metric = next(iter(report.read(made.folder).run["metrics"]))
-    board = made.leaderboard(metric)
-    if board.empty:
-        out.print("No map was scored: the page says why.")
-    else:
-        out.print(tables.console(board, title=metric, columns=fitting(tables.display(board)).shape[1]))
+def _names(known: Sequence[Any]) -> list[str]:
+    return [record.name for record in known]
 
 
 def _exit_if_failed(runs: Sequence[api.Run]) -> None:

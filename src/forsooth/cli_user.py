@@ -5,20 +5,25 @@ from typing import Annotated
 
 import typer
 
-from forsooth import api
+from forsooth import api, report
 from forsooth.records import UsageError
+from forsooth.report import tables
 from forsooth.terminal import (
     Device,
+    Json,
+    MethodMemory,
     Methods,
+    MethodTimeout,
     Out,
     Quiet,
     Seed,
     Workers,
+    answered,
+    as_json,
     fitting,
     listed,
     opened,
     out,
-    plain,
     processes,
     progress_of,
 )
@@ -44,9 +49,12 @@ def bias(
     channels: Annotated[str, typer.Option(help="colours of a gradient: signed_max, max_abs or sum")] = "signed_max",
     device: Device = "auto",
     workers: Workers = 0,
+    method_timeout: MethodTimeout = None,
+    method_memory: MethodMemory = None,
     folder: Out = None,
     seed: Seed = 0,
     quiet: Quiet = False,
+    json: Json = False,
 ) -> None:
     """Which explanations of your own model can be trusted, where nobody knows the truth?"""
     made = api.bias(
@@ -63,12 +71,14 @@ def bias(
         seed=seed,
         device=device,
         workers=processes(workers),
+        method_timeout=method_timeout,
+        method_memory=method_memory,
         out=folder,
         progress=progress_of(quiet),
     )
-    spare = ("relative", "worst", "failed")  # a narrow terminal has no room for these
-    out.print(plain(fitting(made.shown(), spare), "M_bias, least biased first"))
-    out.print(made.words, highlight=False, markup=False, soft_wrap=True)
+    if json:
+        return as_json(table=made.table, words=made.words)
+    answered(made, "M_bias, least biased first", spare=("relative", "worst", "failed"))
     if folder is not None:
         out.print(f"All rows: {(folder / 'bias.csv').resolve()}", highlight=False, soft_wrap=True)
 
@@ -84,9 +94,12 @@ def dryrun(
     samples: Annotated[int, typer.Option(help="test images explained with the artefact, and without")] = 50,
     device: Device = "auto",
     workers: Workers = 0,
+    method_timeout: MethodTimeout = None,
+    method_memory: MethodMemory = None,
     folder: Out = None,
     seed: Seed = 0,
     quiet: Quiet = False,
+    json: Json = False,
 ) -> None:
     """Would your methods show an artefact in your own images? Plant it, train, explain, and see."""
     made = api.dryrun(
@@ -100,12 +113,15 @@ def dryrun(
         samples=samples,
         device=device,
         workers=processes(workers),
+        method_timeout=method_timeout,
+        method_memory=method_memory,
         out=folder,
         seed=seed,
         progress=progress_of(quiet),
     )
-    out.print(plain(made.shown(), "Share of the attribution on the artefact"))
-    out.print(made.words, highlight=False, markup=False, soft_wrap=True)
+    if json:
+        return as_json(table=made.table, words=made.words, folder=made.folder)
+    answered(made, "Share of the attribution on the artefact")
     opened(made.folder / "report.html")
 
 
@@ -120,9 +136,12 @@ def independence(
     threshold: Annotated[float, typer.Option(help="change of saliency that draws attention")] = 0.1,
     device: Device = "auto",
     workers: Workers = 0,
+    method_timeout: MethodTimeout = None,
+    method_memory: MethodMemory = None,
     folder: Out = None,
     seed: Seed = 0,
     quiet: Quiet = False,
+    json: Json = False,
 ) -> None:
     """Would explanations of your own model point at patches that have no function?"""
     made = api.independence(
@@ -137,11 +156,14 @@ def independence(
         seed=seed,
         device=device,
         workers=processes(workers),
+        method_timeout=method_timeout,
+        method_memory=method_memory,
         out=folder,
         progress=progress_of(quiet),
     )
-    out.print(plain(made.shown(), "attention to functionless patches, least first"))
-    out.print(made.words, highlight=False, markup=False, soft_wrap=True)
+    if json:
+        return as_json(table=made.table, words=made.words)
+    answered(made, "attention to functionless patches, least first")
     if folder is not None:
         out.print(f"All rows: {(folder / 'independence.csv').resolve()}", highlight=False, soft_wrap=True)
 
@@ -150,14 +172,63 @@ def check(
     method: Annotated[str, typer.Argument(help="package.module:function of your method, or a name of the catalogue")],
     device: Device = "cpu",
     seed: Seed = 0,
+    method_timeout: MethodTimeout = None,
+    method_memory: MethodMemory = None,
     quiet: Quiet = False,
+    json: Json = False,
 ) -> None:
     """Does your own method keep the contract that every method here keeps? Exit code 1 if not."""
-    made = api.check(method, device=device, seed=seed, progress=progress_of(quiet))
-    out.print(plain(made.shown(), f"contract of a method: {method}"))
-    out.print(made.words, highlight=False, markup=False, soft_wrap=True)
+    made = api.check(
+        method,
+        device=device,
+        seed=seed,
+        method_timeout=method_timeout,
+        method_memory=method_memory,
+        progress=progress_of(quiet),
+    )
+    if json:
+        as_json(table=made.table, words=made.words, passed=made.passed)
+    else:
+        answered(made, f"contract of a method: {method}")
     if not made.passed:
         raise typer.Exit(1)
+
+
+def score(
+    maps: Annotated[str, typer.Argument(help=".npy, .npz or .safetensors file of maps, or a folder of them")],
+    truth: Annotated[Path, typer.Option(help="folder that export-data wrote, folder of masks, or file (n, *map)")],
+    images: Annotated[Path | None, typer.Option(help="the inputs, a folder or a file; default: those exported")] = None,
+    metrics: Annotated[str, typer.Option(help="names separated by commas; default: ima,precision")] = "",
+    emd_tolerance: Annotated[float, typer.Option(help="that emd may be off, proven; 0: exact")] = 1e-3,
+    workers: Workers = 0,
+    folder: Out = None,
+    seed: Seed = 0,
+    quiet: Quiet = False,
+) -> None:
+    """Score maps that were made elsewhere, beside nulls and oracle on the same samples."""
+    made = api.score(
+        maps,
+        truth,
+        images=images,
+        metrics=listed(metrics),
+        emd_tolerance=emd_tolerance,
+        workers=processes(workers),
+        out=folder,
+        seed=seed,
+        progress=progress_of(quiet),
+    )
+    show_board(made)
+    opened(made.folder / "report.html")
+
+
+def show_board(made: api.Run) -> None:
+    """The leaderboard by the first metric of a run."""
+    metric = next(iter(report.read(made.folder).run["metrics"]))
+    board = made.leaderboard(metric)
+    if board.empty:
+        out.print("No map was scored: the page says why.")
+    else:
+        out.print(tables.console(board, title=metric, columns=fitting(tables.display(board)).shape[1]))
 
 
 def _ends(words: str) -> tuple[float, float] | None:

@@ -61,3 +61,10 @@ def nearest(name: str, names: Iterable[str]) -> str:
     if close:
         return f"did you mean {' or '.join(lowered[match] for match in close)}?"
     return f"known: {', '.join(sorted(lowered.values())) or 'none'}"
+
+
+def admitted(value: str | Iterable[str]) -> tuple[str, ...]:
+    """The values of a factor: those between commas, or those of a list."""
+    if isinstance(value, str):
+        value = value.split(",")
+    return tuple(str(part).strip() for part in value)

@@ -106,3 +106,10 @@ class Bar:
 
     def say(self, message: str) -> None:
         self.console.print(message, style="dim", markup=False, highlight=False)
+
+
+def fitting_progress() -> Bar | Silent:
+    """For a call from Python that names no other: a bar where a person looks on, at a terminal or in a notebook."""
+    if sys.stderr.isatty() or "ipykernel" in sys.modules:
+        return Bar()
+    return Silent()

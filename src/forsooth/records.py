@@ -1,6 +1,6 @@
 """The nouns. Frozen, without work: every room speaks in these and in tensors."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -230,6 +230,54 @@ class Task:
     needs: tuple[str, ...]
     version: int = 1
 
+    @property
+    def accelerator(self) -> bool:
+        """Whether it computes on an accelerator, of which there are few; every task takes one core and one thread."""
+        return any(device != PROCESSOR for device in _devices(self.arguments))
+
+    def on_processor(self) -> "Task":
+        """The same task, with the same key, on the processor."""
+        return replace(self, arguments=_on_processor(self.arguments))
+
+
+PROCESSOR = "cpu"
+
+
+def _devices(value: Any) -> Iterator[str]:
+    """What stands under the name `device`, however deep."""
+    if isinstance(value, Mapping):
+        if isinstance(value.get("device"), str):
+            yield value["device"]
+        for part in value.values():
+            yield from _devices(part)
+
+
+def _on_processor(value: Any) -> Any:
+    if not isinstance(value, Mapping):
+        return value
+    changed = {name: _on_processor(part) for name, part in value.items()}
+    if isinstance(changed.get("device"), str):
+        changed["device"] = PROCESSOR
+    return changed
+
+
+Fault = Literal["", "raised", "memory", "died", "late", "lost", "usage"]
+
+
+@dataclass(frozen=True)
+class Trial:
+    """How one trial of a task ended.
+
+    fault   empty: it left its cell; "memory": an accelerator's was too small; "died": its process; "late": it took more
+            time than allowed; "lost": with a machine or a message, which says nothing of the task; "usage": the user
+            must change something
+    reason  the same in words, with the name of the task
+    """
+
+    key: str
+    fault: Fault = ""
+    reason: str = ""
+
 
 @dataclass(frozen=True)
 class Choice:
@@ -309,6 +357,7 @@ class Suite:
                    is slow to import
     reproductions  published tables and figures that can be made again
     renamed        settings that had another name before: old -> new
+    datasets       (settings, choice) -> names and datasets with a truth, to be explained elsewhere; None: no truth
     """
 
     name: str
@@ -323,3 +372,4 @@ class Suite:
     figures: str = ""
     reproductions: tuple[Reproduction, ...] = ()
     renamed: Mapping[str, str] = field(default_factory=dict)
+    datasets: Callable[[Any, Choice], Iterator[tuple[str, Dataset]]] | None = None

@@ -190,3 +190,24 @@ def _number(name: str, value: Any, kind: type) -> Any:
     if not same:
         raise UsageError(f"`{name}` must be {NUMBERS[kind]}, got {value!r}")
     return number
+
+
+def check_words(settings: Any, known: Mapping[str, Iterable[str]]) -> None:
+    """UsageError where a field of the settings lists a word that is not among those known for it."""
+    for field, words in known.items():
+        for word in getattr(settings, field):
+            if word not in words:
+                raise names.unknown(word, words, argument=field)
+
+
+def check_range(settings: Any, fields: Iterable[str], least: float, most: float = math.inf, *, what: str) -> None:
+    """UsageError where a number of the settings, or one of several, lies outside; None lies nowhere.
+
+    what  the numbers must be, in words: "at least 1"
+    """
+    for field in fields:
+        value = getattr(settings, field)
+        numbers = value if isinstance(value, tuple) else (value,)
+        for number in numbers:
+            if number is not None and not least <= number <= most:
+                raise UsageError(f"`{field}` must be {what}, got {number}")

@@ -1,11 +1,12 @@
 """What all commands share: options with their words, where they print, and how progress and tables look."""
 
 import io
+import json
 import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, Protocol
 
 import pandas as pd
 import typer
@@ -15,6 +16,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from forsooth.progress import Bar, Lines, Silent
+from forsooth.records import UsageError
 
 
 def tolerant_output() -> None:
@@ -33,18 +35,64 @@ Methods = Annotated[str, typer.Option(help="names separated by commas; package.m
 Data = Annotated[Path | None, typer.Option(help="folder or zip of real data the suite can use")]
 Device = Annotated[str, typer.Option(help="auto, cpu or cuda")]
 Workers = Annotated[int, typer.Option(help="processes; 0 takes one for each core")]
+On = Annotated[str | None, typer.Option(help="a Dask cluster instead: tcp://host:port, local:N or a scheduler file")]
+TaskTimeout = Annotated[float | None, typer.Option(help="seconds after which a task is ended and tried once more")]
+MethodTimeout = Annotated[
+    float | None, typer.Option(help="seconds that one question to a method of yours may take; default: 600")
+]
+MethodMemory = Annotated[
+    float | None, typer.Option(help="GiB of memory that it may take beyond torch's own; default: 8")
+]
 Out = Annotated[Path | None, typer.Option("--out", help="output folder; repeating the command resumes the run")]
+Only = Annotated[list[str] | None, typer.Option(help="keep one part, e.g. scenario=LIN or background=WHITE,CORR")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="no progress")]
+Json = Annotated[bool, typer.Option("--json", help="print JSON, for scripts")]
 Seed = Annotated[int, typer.Option(help="one integer; same seed, same numbers")]
+
+
+EXAMPLES = {  # what `forsooth COMMAND --help` ends with
+    "demo": "forsooth demo --workers 2",
+    "list": "forsooth list methods",
+    "run": "forsooth run xaitris --preset demo --methods saliency,random,oracle,mine:my_method --out first",
+    "settings": "forsooth settings xaitris",
+    "export_data": "forsooth export-data xaitris --only scenario=LIN --out data",
+    "score": "forsooth score maps.npz --truth data/LIN-WHITE-8 --metrics emd,ima",
+    "report": "forsooth report first second --out both.html",
+    "results": "forsooth results first --format latex --only model=mlp",
+    "reproduce": "forsooth reproduce bias/suppressor --out again",
+    "bias": "forsooth bias --model mine:build --inputs x.npy --players grid:8 --methods integrated_gradients,lime",
+    "dryrun": "forsooth dryrun --data photos --methods integrated_gradients,grad_cam --artefacts watermark",
+    "independence": "forsooth independence --model mine:build --inputs x.npy --patch grid:4",
+    "check": "forsooth check mine:my_method",
+    "doctor": "forsooth doctor first",
+    "compare": "forsooth compare first second --metric ima --only model=mlp",
+    "card": "forsooth card lime",
+}
 
 
 def listed(words: str) -> list[str]:
     """Names separated by commas.
 
-    >>> listed("a,b"), listed("")
+    >>> listed("a, b"), listed("")
     (['a', 'b'], [])
     """
-    return [name for name in words.split(",") if name]
+    return [name.strip() for name in words.split(",") if name.strip()]
+
+
+def pairs(words: list[str] | None, option: str) -> dict[str, str]:
+    """key -> value, of words like key=value."""
+    pairs = {}
+    for word in words or []:
+        name, equals, value = word.partition("=")
+        if not equals or not name:
+            raise UsageError(f"`--{option}` must be key=value, got {word!r}")
+        pairs[name] = value
+    return pairs
+
+
+def factors(only: list[str] | None) -> dict[str, str]:
+    """factor -> values to keep."""
+    return pairs(only, "only")
 
 
 def processes(workers: int) -> int:
@@ -62,6 +110,32 @@ def plain(table: pd.DataFrame, title: str) -> Table:
     for line in table.itertuples(index=False):
         shown.add_row(*(escape(str(cell)) for cell in line))  # messages of errors are full of brackets
     return shown
+
+
+class Answer(Protocol):
+    """A table with the words that go with it."""
+
+    @property
+    def words(self) -> str: ...
+
+    def shown(self) -> pd.DataFrame: ...
+
+
+def answered(answer: Answer, title: str, *, spare: Sequence[str] = ()) -> None:
+    """Print a table, without the columns to spare that a narrow terminal has no room for, and its words."""
+    out.print(plain(fitting(answer.shown(), spare), title))
+    out.print(answer.words, highlight=False, markup=False, soft_wrap=True)
+
+
+def as_json(**values: Any) -> None:
+    """Print one object; tables are lists of objects, with null where there is no number."""
+    told = {name: records(value) if isinstance(value, pd.DataFrame) else value for name, value in values.items()}
+    sys.stdout.write(json.dumps(told, indent=1, default=str) + "\n")
+
+
+def records(table: pd.DataFrame) -> list[dict[str, Any]]:
+    lines: list[dict[str, Any]] = json.loads(table.to_json(orient="records"))
+    return lines
 
 
 def fitting(table: pd.DataFrame, spare: Sequence[str] | None = None) -> pd.DataFrame:

@@ -1,7 +1,19 @@
 """How numbers, shares and lists are written, everywhere alike."""
 
+import html
 from collections.abc import Iterable, Sequence
-from typing import Any
+from functools import cache
+from importlib import resources
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from jinja2 import Environment
+
+KEPT = str.maketrans({" ": "\ue000", "\n": "\ue001"})  # white space of values, which is not the template's
+WIDEST = 40  # letters of a cell in a printed table
+BREAK = "\ue002"  # of a line
+GIVEN_BACK = str.maketrans({"\ue000": " ", "\ue001": "\n"})
 
 
 def number(value: Any, *, digits: int = 3) -> str:
@@ -114,3 +126,93 @@ def markdown_table(columns: Iterable[str], lines: Iterable[Iterable[Any]]) -> st
 def _markdown_line(cells: Iterable[Any]) -> str:
     escaped = [str(cell).replace("|", "\\|") for cell in cells]
     return f"| {' | '.join(escaped)} |"
+
+
+def printed_table(table: "pd.DataFrame") -> str:
+    """A table as text. Long cells are cut, and stand below it in full, each named by the first cell of its line."""
+    shown = table.map(_cut).to_string(index=False)
+    lines = []
+    for line in table.itertuples(index=False):
+        lines += [f"{line[0]}: {cell}" for cell in line if _cut(cell) is not cell]
+    return "\n\n".join(part for part in (shown, "\n".join(lines)) if part)
+
+
+def _cut(cell: Any) -> Any:
+    if isinstance(cell, str) and len(cell) > WIDEST:
+        return f"{cell[: WIDEST - 1]}…"
+    return cell
+
+
+def html_piece(title: str, table: "pd.DataFrame", words: str) -> str:
+    """What a notebook shows of an answer: title, table and words, whose paragraphs have blank lines between them."""
+    paragraphs = "".join(f"<p>{html.escape(part)}</p>" for part in words.split("\n\n") if part)
+    shown = table.to_html(index=False, border=0, na_rep="", justify="left")
+    return f"<div><h4>{html.escape(title)}</h4>{shown}{paragraphs}</div>"
+
+
+class Place(NamedTuple):
+    """A word in a paragraph: its line, its first column, and how many columns it takes."""
+
+    line: int
+    column: int
+    width: int
+
+
+def placed(words: Sequence[str], *, across: int) -> list[Place]:
+    """Where each word stands when lines of `across` letters are filled; a longer word is alone and cut there.
+
+    >>> placed(["one", "two", "three"], across=8)
+    [Place(line=0, column=0, width=3), Place(line=0, column=4, width=3), Place(line=1, column=0, width=5)]
+    """
+    places = []
+    line = 0
+    column = 0
+    for word in words:
+        width = min(len(word), across)
+        if column and column + width > across:
+            line += 1
+            column = 0
+        places.append(Place(line, column, width))
+        column += width + 1
+    return places
+
+
+def lines_of(words: Sequence[str], places: Sequence[Place]) -> list[str]:
+    """The text of each line: one string draws faster than its words, and every letter is as wide as the others."""
+    lines = [""] * (max((place.line for place in places), default=0) + 1)
+    for word, place in zip(words, places, strict=True):
+        lines[place.line] = lines[place.line].ljust(place.column) + word[: place.width]
+    return lines
+
+
+def paragraphs(package: str, template: str, **values: Any) -> list[str]:
+    """The paragraphs of a template that lies beside the code of a package, those that come out empty left out.
+
+    In a template a blank line ends a paragraph, `//` breaks a line, and all other white space is one space; that of
+    values stays as it is. Whatever this module writes is a filter there.
+    """
+    source = (resources.files(package) / template).read_text(encoding="utf-8").replace("//", BREAK)
+    text = _environment().from_string(source).render(**values)
+    parts = [" ".join(part.split()) for part in text.split("\n\n")]
+    return [part.replace(f" {BREAK} ", "\n").translate(GIVEN_BACK) for part in parts if part]
+
+
+@cache
+def _environment() -> "Environment":
+    from jinja2 import Environment, StrictUndefined  # only who writes sentences pays for the import
+
+    environment = Environment(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, finalize=_kept)
+    environment.filters |= {
+        "agreeing": agreeing,
+        "joined": joined,
+        "listed": listed,
+        "number": number,
+        "plural": plural,
+        "share": share,
+        "significant": significant,
+    }
+    return environment
+
+
+def _kept(value: Any) -> str:
+    return str(value).translate(KEPT)
