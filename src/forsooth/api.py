@@ -176,7 +176,7 @@ def bias(
     target        None: the predicted class; a class; one for each input
     methods       names of the catalogue, `package.module:name`, functions(model, x, target) -> tensor like x; none:
                   those that suit the model. The nulls and the Shapley values themselves are always judged too
-    players       pixels, features, grid:N, units:LAYER, or integer labels (*spatial) or (*shape)
+    players       pixels, features, words, grid:N, units:LAYER, or integer labels (*spatial) or (*shape)
     permutations  random orders from which the Shapley values are estimated, or "exact" for at most 20 players
     baseline      what replaces hidden features: mean, channel_mean, zero, blur, or values (*shape) or (n, *shape)
     data          (k, *shape), what means are taken over and what methods read as background; None: the inputs

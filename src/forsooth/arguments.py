@@ -13,8 +13,7 @@ from forsooth.records import Method, UsageError
 def method_path(method: str | Method | Callable[..., torch.Tensor]) -> str:
     """The name under which a task can find the method again, in this process or another."""
     if isinstance(method, str):
-        plugins.method(method, METHODS)
-        return method
+        return plugins.method(method, METHODS).name
     if not isinstance(method, Method):
         return plugins.path_of(method)
     if method in METHODS:

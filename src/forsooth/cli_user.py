@@ -37,7 +37,7 @@ def bias(
     inputs: Inputs,
     target: Target = None,
     methods: Methods = "",
-    players: Annotated[str, typer.Option(help="pixels, features, grid:N or units:LAYER")] = "pixels",
+    players: Annotated[str, typer.Option(help="pixels, features, words, grid:N or units:LAYER")] = "pixels",
     permutations: Annotated[str, typer.Option(help="random orders for the Shapley values, or exact")] = "1000",
     baseline: Annotated[
         str, typer.Option(help="in place of the hidden: mean, channel_mean, zero, blur, a file")

@@ -23,7 +23,7 @@ class BiasRequest:
     inputs        (n, *shape): a file, an array or a tensor
     methods       to judge; empty: those that suit the model
     target        None: the predicted class; a class; one for each input (n,), in memory or in a file
-    players       pixels, features, grid:N, units:LAYER, or integer labels (*spatial) or (*shape)
+    players       pixels, features, words, grid:N, units:LAYER, or integer labels (*spatial) or (*shape)
     permutations  random orders of joining, or "exact"
     baseline      mean, channel_mean, zero, blur, or values (*shape) or (n, *shape)
     data          (k, *shape), what means are taken over and what methods read as background; None: the inputs

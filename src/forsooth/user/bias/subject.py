@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from forsooth import chunks
-from forsooth.adapters import inputs, models
+from forsooth.adapters import inputs, models, texts
 from forsooth.games import layers, players
 from forsooth.games.baselines import KINDS, baseline
 from forsooth.games.shapley import MOST_PLAYERS
@@ -39,11 +39,13 @@ class Stage:
     model  the whole model, or the part of it behind a layer
     head   the part before the layer; None where the players are parts of the input
     layer  dotted name of that layer in the module
+    framed what must be told which text is asked about
     """
 
     model: Model
     head: Model | None = None
     layer: str | None = None
+    framed: texts.Framed | None = None
 
     @property
     def open(self) -> bool:
@@ -52,8 +54,9 @@ class Stage:
 
     @property
     def one_by_one(self) -> bool:
-        """Whether inputs must come singly: a part behind a layer that could not be cut off knows one input only."""
-        return self.head is not None and not self.open
+        """Whether inputs must come singly: a part behind a layer that could not be cut off knows one input only, and
+        so does a model that reads padding or a last word from the ids of a text."""
+        return self.framed is not None or (self.head is not None and not self.open)
 
     def reached(self, x: Tensor) -> Tensor:
         """What is played on for the inputs x (n, *shape): (n, *played shape)."""
@@ -117,6 +120,8 @@ class Subject:
     def part(self, start: int, stop: int) -> tuple[Tensor, Tensor, Tensor]:
         """What is played on for the inputs `start` … `stop` - 1, their targets and their baseline."""
         x = self.stage.reached(self.x[start:stop])
+        if self.stage.framed is not None:
+            self.stage.framed.place = start
         stand_in = self.baseline
         if stand_in.ndim == x.ndim:
             stand_in = stand_in[start:stop]
@@ -145,11 +150,12 @@ def prepare(thing: Any, request: BiasRequest) -> Subject:
     inputs.check_columns(thing, columns)
     adapted, x, outputs = models.asked_inputs(thing, request.inputs, device=request.device, output=request.output)
     target = inputs.targets(request.target, outputs)
-    data = data_of(request, x, columns)
+    data = data_of(request, x, columns, adapted)
     stage = cut(adapted, request.players)
     seats = seated(request.players, stage.reached(x[:1]))
     request = replace(request, baseline=inputs.in_order(request.baseline, "baseline", columns))
     references = stage.reached(references_of(request, adapted.model, data, outputs))
+    request = replace(request, baseline=token_or_kind(request.baseline, adapted, x))
     stand_in, replacement = stand_in_of(request, stage, x, references, of=len(data))
     return Subject(
         request=request,
@@ -167,10 +173,12 @@ def prepare(thing: Any, request: BiasRequest) -> Subject:
     )
 
 
-def data_of(request: BiasRequest, x: Tensor, columns: list[Any] | None) -> Tensor:
+def data_of(request: BiasRequest, x: Tensor, columns: list[Any] | None, adapted: models.Adapted) -> Tensor:
     """What means are taken over, (k, *shape)."""
     data = x
-    if request.data is not None:
+    if request.data is not None and adapted.embed is not None:
+        data = adapted.embed(request.data)
+    elif request.data is not None:
         data = inputs.like(inputs.in_order(request.data, "data", columns), "data", x)
     if isinstance(request.baseline, str) and request.baseline == "mean" and len(data) == 1:
         raise UsageError("`data` must hold more than one input for the baseline mean, got one: nothing would be hidden")
@@ -200,7 +208,9 @@ def references_of(request: BiasRequest, model: Model, data: Tensor, outputs: Ten
 def cut(adapted: models.Adapted, given: Any) -> Stage:
     """What is played, what runs before it, and the layer between them: units:LAYER cuts the module in two."""
     if not (isinstance(given, str) and given.startswith("units:")):
-        return Stage(adapted.model)
+        return Stage(adapted.model, framed=adapted.framed)
+    if adapted.framed is not None:
+        raise UsageError(f"`players` {given} must be asked of texts without padding: take players words")
     if adapted.module is None:
         raise UsageError(f"`players` {given} must be asked of a torch module, got {adapted.kind}")
     name = given.removeprefix("units:")
@@ -228,6 +238,8 @@ def labels_of(given: Any, shape: tuple[int, ...]) -> tuple[Tensor, str]:
     if given.startswith("units:"):
         return players.pixels(shape), "units"
     labels = players.parse(given, shape)
+    if given == "words":
+        return labels, "words"
     if given.startswith("grid"):
         return labels, "patches"
     if given == "pixels" and len(shape) > 1:
@@ -264,6 +276,18 @@ def stand_in_of(request: BiasRequest, stage: Stage, x: Tensor, references: Tenso
         x = x[:1]  # the same for all inputs, so the layer need not see them
     words = REPLACED_BY[kind].format(data=name_of_data(request, len(references), of))
     return baseline(kind, stage.reached(x), references), words
+
+
+def token_or_kind(baseline: Any, adapted: models.Adapted, x: Tensor) -> Any:
+    """The embedding of the token of `token:ID` at every place of x (n, length, dims); any other baseline as it is."""
+    if not isinstance(baseline, str) or not baseline.startswith("token:"):
+        return baseline
+    number = baseline.removeprefix("token:")
+    if adapted.token is None or not number.isdecimal():
+        raise UsageError(
+            f"`baseline` token:ID must be that of a classifier of texts, with a whole number, got {baseline}"
+        )
+    return adapted.token(int(number)).expand(x.shape[1:])
 
 
 def name_of_data(request: BiasRequest, used: int, of: int) -> str:

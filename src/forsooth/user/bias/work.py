@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from forsooth import chunks, plugins, seeds
-from forsooth.adapters import inputs, methods, models
+from forsooth.adapters import inputs, methods, models, texts
 from forsooth.adapters.methods import NamedMethod
 from forsooth.attributions import METHODS
 from forsooth.engine import Progress, task
@@ -44,7 +44,8 @@ def answer(
 ) -> BiasResult:
     """M_bias of every method on the model and inputs of the request. See `forsooth.bias`."""
     request.check()  # words and files come first: to build the model may take long
-    inputs.batch(request.inputs, "inputs")
+    if texts.read(request.inputs) is None:
+        inputs.batch(request.inputs, "inputs")
     plugins.known(request.methods, METHODS)
     thing = models.load_model(request.model)
     with models.in_eval(thing):
