@@ -47,6 +47,8 @@ def usable_device(device: str) -> str:
     """The device, if it is here."""
     if device == "auto":
         return {True: "cuda", False: "cpu"}[torch.cuda.is_available()]
+    if device == "gpu":
+        raise UsageError("`device` must be auto, cpu or cuda, got 'gpu'; did you mean cuda?")
     if device not in ("cpu", "cuda"):
         raise names.unknown(device, ("auto", "cpu", "cuda"), argument="device")
     if device == "cuda" and not torch.cuda.is_available():

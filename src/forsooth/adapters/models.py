@@ -229,7 +229,8 @@ def last_map(module: nn.Module, x: Tensor) -> str | None:
 
     A map has as many axes as x and is larger than one in each of space. That is where Grad-CAM looks: a block of
     convolutions, before the average over all places. None where there is no map; an input (n, length, dims) has one
-    only in a network that convolves along it.
+    only in a network that convolves along it. None also where tokens (n, tokens, c) come after the last map of an
+    image, as in a transformer: there the map is the embedding of the patches, in which nothing was understood yet.
     """
     parts = [(name, part) for name, part in module.named_modules() if name]
     if x.ndim < 3 or (x.ndim == 3 and not any(isinstance(part, nn.Conv1d) for _, part in parts)):
@@ -238,8 +239,12 @@ def last_map(module: nn.Module, x: Tensor) -> str | None:
 
     def noting(name: str) -> Callable[..., None]:
         def hook(_: nn.Module, __: Any, output: Any) -> None:
-            if isinstance(output, Tensor) and output.ndim == x.ndim and min(output.shape[2:]) > 1:
+            if not isinstance(output, Tensor):
+                return
+            if output.ndim == x.ndim and min(output.shape[2:]) > 1:
                 done.append(name)
+            elif x.ndim == 4 and output.ndim == 3 and output.shape[1] > 1:
+                done.clear()
 
         return hook
 

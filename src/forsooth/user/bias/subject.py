@@ -23,6 +23,11 @@ from forsooth.user.bias.request import BiasRequest
 REFERENCES = 1_000  # of the data: averaged into the baseline, and given to methods that read training inputs
 PREDICTED = 10_000  # of the data: asked for their predicted class, so that all classes are among the references
 BEFORE_LAYER = 256  # inputs sent through the part before a layer at once
+FEW = 64  # players up to which a tenth of the forwards of walks is enough for least squares; a fifth above
+SHARE_OF_FEW = 10
+SHARE_OF_MANY = 5
+LARGE = 64  # pixels from which patches play by default
+GRID = 8  # and how many of these along each axis
 SHARED = ("mean", "channel_mean", "zero")  # baselines that are the same for all inputs
 REPLACED_BY = {
     "mean": "the mean of {data}",
@@ -135,7 +140,18 @@ class Subject:
         """Calls of the model that the Shapley values of one input take."""
         if self.exact:
             return int(2**self.seats.count)
+        if self.request.anchor == "leverage":
+            return self.samples + 2
         return sampled_forwards(int(self.request.permutations), self.seats.count)
+
+    @property
+    def samples(self) -> int:
+        """Coalitions of the least squares that stands for so many permutations."""
+        share = SHARE_OF_FEW
+        if self.seats.count > FEW:
+            share = SHARE_OF_MANY
+        walks = sampled_forwards(int(self.request.permutations), self.seats.count)
+        return max(4 * self.seats.count, walks // share)
 
 
 def sampled_forwards(permutations: int, players: int) -> int:
@@ -152,6 +168,7 @@ def prepare(thing: Any, request: BiasRequest) -> Subject:
     target = inputs.targets(request.target, outputs)
     data = data_of(request, x, columns, adapted)
     stage = cut(adapted, request.players)
+    request = replace(request, players=by_default(request.players, adapted, stage.reached(x[:1])))
     seats = seated(request.players, stage.reached(x[:1]))
     request = replace(request, baseline=inputs.in_order(request.baseline, "baseline", columns))
     references = stage.reached(references_of(request, adapted.model, data, outputs))
@@ -220,6 +237,19 @@ def cut(adapted: models.Adapted, given: Any) -> Stage:
         raise unknown(name, [part.removeprefix(adapted.inner) for part in parts], argument="players units:")
     head, tail = layers.split(adapted.module, layer)
     return Stage(tail, head, layer)
+
+
+def by_default(given: Any, adapted: models.Adapted, shown: Tensor) -> Any:
+    """Who plays where the user said auto: words, else pixels or features, else patches of an image of many pixels."""
+    if not isinstance(given, str) or given != "auto":
+        return given
+    if adapted.embed is not None:
+        return "words"
+    shape = tuple(shown.shape[1:])
+    axes = players.spatial(shape)
+    if len(shape) > 2 and torch.Size(axes).numel() > LARGE:
+        return f"grid:{min(GRID, *axes)}"
+    return "pixels"
 
 
 def seated(given: Any, shown: Tensor) -> Seats:

@@ -15,12 +15,14 @@ from forsooth.adapters.methods import NamedMethod
 from forsooth.attributions import METHODS
 from forsooth.engine import Progress, task
 from forsooth.games import players
+from forsooth.games.anchors import leverage
 from forsooth.games.shapley import Estimate, exact, permutation
+from forsooth.progress import fitting_progress
 from forsooth.records import Cell, Method
 from forsooth.scores.promises import completeness_gap
 from forsooth.suites import explain
 from forsooth.suites.bias import anchor as anchors
-from forsooth.user.bias import words
+from forsooth.user.bias import price, words
 from forsooth.user.bias.request import BiasRequest
 from forsooth.user.bias.result import END, BiasResult, Judged, tabled
 from forsooth.user.bias.subject import Subject, prepare, prepare_again
@@ -51,6 +53,8 @@ def answer(
     with models.in_eval(thing):
         subject = prepare(thing, request)
         chosen = chosen_methods(subject)
+        progress = progress or fitting_progress()
+        price.told(subject, progress, workers=workers)
         folder = answer_folder(out, "bias")
         steps = steps_of(subject, [one for one in chosen if not unable(one, subject)])
         shared = shared_arguments(subject.request.words(), subject.digest, chosen)
@@ -197,6 +201,8 @@ def estimate(subject: Subject, role: str, start: int, stop: int) -> Estimate:
     if subject.exact:
         return exact(game)
     generator = seeds.generator(subject.request.seed, role, "permutations")
+    if subject.request.anchor == "leverage":
+        return leverage(game, samples=subject.samples, generator=generator)
     return permutation(game, permutations=int(subject.request.permutations), generator=generator)
 
 
