@@ -7,6 +7,7 @@ zeros stand in closed form beside each network.
 from dataclasses import dataclass
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 SIDE = 4  # pixels along an axis of the quadrant that stands for a feature, where a network is asked about images
@@ -94,7 +95,8 @@ class CopyHead(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         weights = (self.query @ self.key.T).softmax(-1)  # type: ignore[operator]
-        logits: Tensor = self.head(torch.matmul(weights, x)[:, 0])
+        mixed = F.linear(x.transpose(1, 2), weights)  # (n, dims, 1): attention that is the same for all, times values
+        logits: Tensor = self.head(mixed[..., 0])
         return logits
 
 
