@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor, nn
 
-from forsooth.games.chains import layers_of, may_rewrite
+from forsooth.games.chains import layers_of, may_rewrite, overwriting
 from forsooth.games.reach import Stage, blocks_of, stages_of
 from forsooth.games.values import Game, class_outputs, owners, part_of
 
@@ -56,8 +56,8 @@ def local(played: Game) -> Local | None:
     last = stages[best]
     if best == len(stages) - 1 and reads_all(behind) and 2 * last.window < last.places:
         assert isinstance(behind[1], nn.Linear)
-        return Local(tuple(stages), behind[1], nn.Sequential(*behind[2:]))
-    return Local(tuple(stages[: best + 1]), None, nn.Sequential(*behind))
+        return Local(tuple(stages), behind[1], overwriting(behind[2:]))
+    return Local(tuple(stages[: best + 1]), None, overwriting(behind))
 
 
 def reads_all(layers: Sequence[nn.Module]) -> bool:
