@@ -11,7 +11,7 @@ import pytest
 from forsooth import report
 from forsooth.records import UsageError
 from forsooth.report.drawing import Drawing, sheet
-from forsooth.report.page import safe_name
+from forsooth.report.anchors import safe_name
 from forsooth.runs import write_page
 
 

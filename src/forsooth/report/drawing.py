@@ -42,7 +42,7 @@ STYLE: dict[Any, Any] = {
     **{"xtick.color": MUTED, "ytick.color": INK, "xtick.major.size": 0, "ytick.major.size": 0},
     **{"xtick.labelsize": 7.5, "ytick.labelsize": 8, "grid.color": LINE, "grid.linewidth": 0.6},
     **{"axes.spines.top": False, "axes.spines.right": False, "figure.facecolor": "white"},
-    **{"svg.hashsalt": "forsooth", "axes.axisbelow": True},
+    **{"svg.hashsalt": "forsooth", "svg.fonttype": "none", "axes.axisbelow": True},  # text that one can find
     **{"text.parse_math": False},  # a dollar in a name is a dollar
 }
 
