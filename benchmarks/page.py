@@ -121,10 +121,12 @@ def write_run(folder: Path, *, methods: int, rows: int) -> int:
 def measure(folder: Path) -> None:
     """Write the page of the run in `folder` and print what it took."""
     begun = time.perf_counter()
+    busy = time.process_time()
     page = write_page(folder)
     seconds = time.perf_counter() - begun
+    busy = time.process_time() - busy
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    print(f"{seconds:.1f} s, {peak:.2f} GiB at most, {page.stat().st_size / 1e6:.2f} MB")
+    print(f"{seconds:.1f} s ({busy:.1f} s of processor), {peak:.2f} GiB at most, {page.stat().st_size / 1e6:.2f} MB")
 
 
 def main() -> None:

@@ -80,13 +80,19 @@ class Page:
 
     def open(self, path: Path, fragment: str = "") -> float:
         """Load a file; says after how many seconds the page and its scripts were done."""
-        self.loaded = False
         begun = time.monotonic()
-        self.send("Page.navigate", url=f"{path.resolve().as_uri()}{fragment}")
-        while not self.loaded:
-            self._next()
+        self._until_loaded("Page.navigate", url=f"{path.resolve().as_uri()}{fragment}")
         self.run("new Promise(done => requestAnimationFrame(() => setTimeout(done)))")
         return time.monotonic() - begun
+
+    def reload(self) -> None:
+        self._until_loaded("Page.reload")
+
+    def _until_loaded(self, method: str, **params: Any) -> None:
+        self.loaded = False
+        self.send(method, **params)
+        while not self.loaded:
+            self._next()
 
     def run(self, code: str) -> Any:
         """The value of an expression in the page; promises are waited for."""

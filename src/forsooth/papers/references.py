@@ -14,7 +14,14 @@ ARXIV = re.compile(r"arXiv:(\d{4}\.\d{4,5})")
 ACCENT = re.compile(r"""\\(['"`^~c])\s*\{?\\?([A-Za-z])\}?""")
 MARKS = {"'": "\u0301", '"': "\u0308", "`": "\u0300", "^": "\u0302", "~": "\u0303", "c": "\u0327"}
 LETTERS = {r"\ss": "ß", r"\o": "ø", r"\O": "Ø", r"\l": "ł", r"\aa": "å", r"\&": "&", r"\%": "%", "--": "–"}
-PLACES = ("journal", "booktitle", "publisher", "institution", "howpublished", "note")  # where it appeared, by preference
+PLACES = (
+    "journal",
+    "booktitle",
+    "publisher",
+    "institution",
+    "howpublished",
+    "note",
+)  # where it appeared, by preference
 SEARCH = "https://search.crossref.org/search/works?q="
 
 

@@ -23,7 +23,9 @@ def advice(tables: Mapping[str, Medians], boards: Mapping[str, pd.DataFrame]) ->
     trusted = [*first["method"]]
     if len(first):
         group = first["group"].iloc[0]
-        trusted += [name for name in ranked[ranked["group"].eq(group) & ranked["wins"].gt(0)]["method"] if name not in trusted]
+        trusted += [
+            name for name in ranked[ranked["group"].eq(group) & ranked["wins"].gt(0)]["method"] if name not in trusted
+        ]
     sentences = paragraphs(
         __package__,
         "advice.jinja",

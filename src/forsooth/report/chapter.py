@@ -12,14 +12,14 @@ from forsooth.report.aggregate import Results, levels, panel_names
 from forsooth.report.anchors import anchor
 from forsooth.report.classes import classes
 from forsooth.report.families import kind_of
-from forsooth.report.leaderboard import board, wins
+from forsooth.report.leaderboard import board
 from forsooth.report.medians import CEILING, Medians, where
 from forsooth.report.notes import notes
 from forsooth.report.promises import gap_table
 from forsooth.report.reasons import by_reason, skipped_by_reason
 from forsooth.report.tables import accuracies, display, failures, settings, skips, times
 from forsooth.report.verdict import NOTABLE, caution, verdict
-from forsooth.wording import number, plural, share, text
+from forsooth.wording import joined, number, share, text
 
 Values = dict[str, Any]
 
@@ -120,10 +120,10 @@ def _time(seconds: float) -> str:
 def _tiles(results: Results, tables: Mapping[str, Medians]) -> dict[str, str]:
     run = results.run
     nulls = [name for name, record in run["methods"].items() if record.get("null")]
-    ceilings = sum(name in CEILING for name in nulls)
-    tiles = {"methods": str(len(run["methods"]) - len(nulls)), "nulls": str(len(nulls) - ceilings)}
-    if ceilings:
-        tiles = {**tiles, "told the truth": plural(ceilings, "oracle")}
+    ends = [name for name in nulls if name in CEILING]
+    tiles = {"methods": str(len(run["methods"]) - len(nulls)), "nulls": str(len(nulls) - len(ends))}
+    if ends:
+        tiles = {**tiles, f"told the truth: {joined(ends)}": str(len(ends))}
     for table in list(tables.values())[:1]:
         tiles |= _maps_scored(table)
     trained = results.rows["part"].eq("training") & results.rows["metric"].eq("accuracy")
@@ -219,14 +219,13 @@ def _by_model(
 
 def _heat(results: Results, table: Medians, lines: pd.DataFrame) -> Values:
     """Median of every method in every panel, with a shade between the worst and the best seen."""
-    won = wins(table)
     good = table.sign * table.value
     span = np.ptp(good[np.isfinite(good)]) or 1.0
     parts = (good - np.nanmin(good)) / span
     rows = []
     for line in lines.itertuples():
         method = table.methods.index(line.method)
-        columns = zip(table.value[:, method], parts[:, method], won[:, method], strict=True)
+        columns = zip(table.value[:, method], parts[:, method], table.wins[:, method], strict=True)
         about = {"method": line.method, "anchor": anchor(line.method), "null": line.null}
         rows.append({**about, "cells": [_cell(*column) for column in columns]})
     names = panel_names(results, table.panels)

@@ -135,7 +135,9 @@ class Wall:
         tensors = [self._tensor(where, model, column, label, place) for column in columns]
         if not any(tensor for tensor, column in zip(tensors, columns, strict=True) if column not in PLAIN):
             return None
-        tiles = [sheet.add(results.pictures.get(str(name)), column) for name, column in zip(tensors, columns, strict=True)]
+        tiles = [
+            sheet.add(results.pictures.get(str(name)), column) for name, column in zip(tensors, columns, strict=True)
+        ]
         shown = label or self.labels.get((where, place), "")
         return {"label": shown, "tiles": [tile for tile, _ in tiles], "peaks": [peak for _, peak in tiles]}
 
@@ -171,7 +173,9 @@ def _wall(results: Results, shown: pd.DataFrame, kind: str) -> Wall:
         for known in (label, ANY):  # the sample's own, or else any of the dataset
             tensors.setdefault((where, model, column, known, picture["place"]), picture["tensor"])
         labels.setdefault((where, picture["place"]), picture["label"])
-    return Wall(tensors, labels, labelled, in_order(results, lines.drop_duplicates(factors + ["label"] * labelled)), key)
+    return Wall(
+        tensors, labels, labelled, in_order(results, lines.drop_duplicates(factors + ["label"] * labelled)), key
+    )
 
 
 class Sheet:

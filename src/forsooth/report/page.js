@@ -39,13 +39,13 @@ system.addEventListener("change", showTheme);
 showTheme();
 
 // Contents: folded on a narrow screen; the section in view is marked.
-const bar = one("#bar"), fold = one("#fold");
-const setOpen = open => { bar.classList.toggle("open", open); fold.setAttribute("aria-expanded", String(open)); };
-fold.addEventListener("click", () => setOpen(!bar.classList.contains("open")));
+const side = one("#side"), fold = one("#fold");
+const setOpen = open => { side.classList.toggle("open", open); fold.setAttribute("aria-expanded", String(open)); };
+fold.addEventListener("click", () => setOpen(!side.classList.contains("open")));
 addEventListener("keydown", event => {
-  if (event.key === "Escape" && bar.classList.contains("open")) { setOpen(false); fold.focus(); }
+  if (event.key === "Escape" && side.classList.contains("open")) { setOpen(false); fold.focus(); }
 });
-const entries = all("nav a", bar);
+const entries = all("nav a", side);
 for (const entry of entries) entry.addEventListener("click", () => setOpen(false));
 const places = entries.map(entry => document.getElementById(decodeURIComponent(entry.hash.slice(1))));
 const mark = () => {
@@ -68,7 +68,7 @@ const arrive = () => {
   const target = location.hash.length > 1 && document.getElementById(decodeURIComponent(location.hash.slice(1)));
   if (!target) return;
   for (let part = target; part; part = part.parentElement) if (part.tagName === "DETAILS") part.open = true;
-  target.scrollIntoView({ block: target.closest("table") ? "center" : "start" });
+  target.scrollIntoView({ behavior: "instant", block: target.closest("table") ? "center" : "start" });
 };
 addEventListener("hashchange", arrive);
 const copy = async (words, what) => {

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from forsooth.report.drawing import Drawing
 
 VECTOR = 300_000  # bytes; larger drawings go into the page as PNG
+SHRINKS = 4  # times that an SVG may become smaller on its way into the page
 MOST_CELLS = 500  # keys that the page lists; run.json has them all
 SCRIPTS = ("page.js", "tables.js", "viewer.js")
 Tables = Mapping[str, Medians]
@@ -108,10 +109,10 @@ def _drawings(
     shown: dict[str, list[dict[str, str]]] = {"leaderboard": [], "accuracy_figure": [], "figures": []}
     for exhibit in dict.fromkeys(["leaderboard", *results.run["exhibits"]]):
         for drawing in draw(exhibit, results, tables, figures):
-            vector = _files(drawing, folder)
+            vector, raster = _files(drawing, folder)
             if exhibit not in GALLERIES:
                 place = shown[PLACES.get(exhibit, "figures")]
-                place.append(_embedded(drawing, vector, f"{prefix}-{anchor(drawing.name)}"))
+                place.append(_embedded(drawing, vector, raster, name=f"{prefix}-{anchor(drawing.name)}"))
     return shown
 
 
@@ -119,27 +120,29 @@ PLACES = {"leaderboard": "leaderboard", "accuracies": "accuracy_figure"}
 GALLERIES = ("examples", "globals")  # the page has these as tables of maps, see `gallery`
 
 
-def _files(drawing: "Drawing", folder: Path) -> bytes:
-    """Write the drawing as PNG and SVG into the folder; gives the SVG."""
+def _files(drawing: "Drawing", folder: Path) -> tuple[bytes, bytes]:
+    """The drawing as SVG and PNG, which are written into the folder, too."""
     from forsooth.report.drawing import rendered
 
     vector = rendered(drawing.figure, "svg")
     file = safe_name(drawing.name)
     _write(folder / f"{file}.svg", vector)
-    _write(folder / f"{file}.png", rendered(drawing.figure, "png"))
-    return vector
+    raster = rendered(drawing.figure, "png")
+    _write(folder / f"{file}.png", raster)
+    return vector, raster
 
 
-def _embedded(drawing: "Drawing", vector: bytes, name: str) -> dict[str, Any]:
+def _embedded(drawing: "Drawing", vector: bytes, raster: bytes, *, name: str) -> dict[str, Any]:
     """The drawing as a part of the page, by that name: as text where it is small, else as PNG."""
-    from forsooth.report.drawing import rendered, slim
+    from forsooth.report.drawing import slim
     from forsooth.report.svg import inline
 
     words = {"id": name, "title": drawing.title, "caption": drawing.caption, "alt": drawing.alt}
-    small = inline(vector.decode(), name=name, alt=escape(drawing.alt))
-    if len(small) <= VECTOR:
-        return {**words, "inline": Markup(small)}
-    return {**words, "inline": "", "source": _data_url("png", slim(rendered(drawing.figure, "png")))}
+    if len(vector) <= SHRINKS * VECTOR:
+        small = inline(vector.decode(), name=name, alt=escape(drawing.alt))
+        if len(small) <= VECTOR:
+            return {**words, "inline": Markup(small)}
+    return {**words, "inline": "", "source": _data_url("png", slim(raster))}
 
 
 def _placed(made: dict[str, Any], prefix: str) -> dict[str, Any]:

@@ -20,9 +20,14 @@ def by_reason(failures: pd.DataFrame) -> Lines:
 
 
 def skipped_by_reason(skips: pd.DataFrame) -> Lines:
-    """One line for each reason and place; `skips` as from `tables.skips`."""
+    """One line for each reason and place; `skips` as from `tables.skips`. A reason that names who skipped is made general."""
+    alike = [line.message.replace(line.what, "the method") for line in skips.itertuples()]
     lines = []
-    for (status, message, where), own in skips.groupby(["status", "message", "where"], sort=False):
+    for (status, message, where), own in skips.assign(message=alike).groupby(
+        ["status", "message", "where"], sort=False
+    ):
         panels = plural(int(own["panels"].max()), "panel")
-        lines.append({"reason": message, "status": status, "what": joined([*own["what"]]), "where": f"{panels}: {where}"})
+        lines.append(
+            {"reason": message, "status": status, "what": joined([*own["what"]]), "where": f"{panels}: {where}"}
+        )
     return lines

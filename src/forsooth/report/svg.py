@@ -15,7 +15,9 @@ THEMED = {
     **{LINE: "var(--line)", FAINT: "var(--faint)", NULL: "var(--null)", "#000000": "var(--ink)"},
     **{"#f1f3f6": "var(--faint)", "#e1e5ea": "var(--faint)", "#d2d7de": "var(--line)"},
 }
-PREAMBLE = re.compile(r"^.*?(?=<svg)|<metadata>.*?</metadata>|<!--.*?-->|<defs>\s*<style[^>]*>.*?</style>\s*</defs>", re.S)
+PREAMBLE = re.compile(
+    r"^.*?(?=<svg)|<metadata>.*?</metadata>|<!--.*?-->|<defs>\s*<style[^>]*>.*?</style>\s*</defs>", re.S
+)
 NUMBERS = re.compile(r"-?\d+\.\d+(?:e-?\d+)?")
 GEOMETRY = re.compile(r' (?:d|points|transform|x|y|x1|x2|y1|y2|width|height|cx|cy|r)="[^"]*"')
 ID = re.compile(r' id="([^"]*)"')
