@@ -1,4 +1,4 @@
-"""A headless Chromium that tests drive over a pair of pipes: JSON messages of the DevTools protocol, each ended by a 0."""
+"""A headless Chromium that tests drive over a pair of pipes: the DevTools protocol, JSON messages each ended by a 0."""
 
 import base64
 import fcntl

@@ -13,7 +13,7 @@ from forsooth.runs import write_page
 
 pytestmark = pytest.mark.skipif(executable() is None, reason="no chromium on the PATH")
 AXE = "FORSOOTH_AXE"  # environment variable: path of axe.min.js, of the npm package axe-core
-BOARD = "run0-emd"
+BOARD = "run0-board-emd"
 
 
 @pytest.fixture(scope="module")
@@ -122,7 +122,8 @@ def test_search_reads_every_table(page: Page) -> None:
 
 
 @pytest.mark.parametrize(
-    "anchor", ["run0-precision-lime", "run0-heat-ima-p-LIN-MLP", "run0-leaderboard", "run0-examples-XOR-CNN"]
+    "anchor",
+    ["run0-board-precision-lime", "run0-heat-ima-p-LIN-MLP", "run0-figure-leaderboard", "run0-examples-XOR-CNN"],
 )
 def test_a_link_opens_what_it_is_folded_into(tab: Page, path: Path, anchor: str) -> None:
     tab.size(1280)
@@ -163,7 +164,8 @@ def test_a_phone_needs_no_sideways_scroll_and_keeps_the_names(page: Page) -> Non
     left = page.run(f"""(() => {{
       const scroll = document.getElementById("{BOARD}").closest(".scroll");
       scroll.scrollLeft = 300;
-      return document.querySelector("#{BOARD} tbody th").getBoundingClientRect().left - scroll.getBoundingClientRect().left;
+      const name = document.querySelector("#{BOARD} tbody th");
+      return name.getBoundingClientRect().left - scroll.getBoundingClientRect().left;
     }})()""")
     assert abs(left) <= 1
     assert page.run("getComputedStyle(document.getElementById('menu')).display") == "none"

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 import pandas as pd
 
 from forsooth.report.medians import Medians
+from forsooth.report.verdict import too_small
 from forsooth.wording import paragraphs
 
 
@@ -18,24 +19,20 @@ def advice(tables: Mapping[str, Medians], boards: Mapping[str, pd.DataFrame]) ->
     methods = board[~board["null"]]
     if methods.empty or table.null.all() or not (table.null & table.rival).any():
         return ""
-    ranked = methods[methods["group"].ne("")]
-    first = ranked[ranked["wins"].gt(0)][:1]
-    trusted = [*first["method"]]
-    if len(first):
-        group = first["group"].iloc[0]
-        trusted += [
-            name for name in ranked[ranked["group"].eq(group) & ranked["wins"].gt(0)]["method"] if name not in trusted
-        ]
+    trusted = methods[methods["group"].ne("") & methods["wins"].gt(0)]
+    trusted = trusted[trusted["group"].isin(trusted["group"][:1])]
+    names = trusted["method"].tolist()
     sentences = paragraphs(
         __package__,
         "advice.jinja",
         metric=metric,
         methods=len(methods),
-        trusted=trusted,
-        wins=int(first["wins"].iloc[0]) if len(first) else 0,
+        trusted=names,
+        wins=next(iter(trusted["wins"].tolist()), 0),
         panels=len(table.panels),
-        others=_others(boards, metric, trusted),
+        others=_others(boards, metric, names),
         hopeless=methods[methods["wins"].eq(0)]["method"].tolist(),
+        small=too_small(table),
         thin=all(len(panel.seeds) == 1 for panel in table.chance),
     )
     return " ".join(sentences)

@@ -28,13 +28,13 @@ BUDGET = 1_000_000  # pixels of all maps; above it fewer samples are kept, then 
 WORDS = {
     "example": (
         "What the methods point at",
-        "Each row is one test sample of a panel: the input, the truth, and |attribution| of every method, each scaled to "
-        "its own largest value. A dash: no map; a 0: a map of zeros.",
+        "Each row is one test sample of a panel: the input, the truth, and |attribution| of every method, each scaled "
+        "to its own largest value. A dash: no map; a 0: a map of zeros.",
     ),
     "global": (
         "What the methods point at on average",
-        "|Attribution| of every method, averaged over all explained samples, each scaled to its own largest value. Data "
-        "whose truth moves from sample to sample have no row.",
+        "|Attribution| of every method, averaged over all explained samples, each scaled to its own largest value. "
+        "Data whose truth moves from sample to sample have no row.",
     ),
 }
 
@@ -215,7 +215,8 @@ class Sheet:
         size = (self.shape[1], self.shape[0])
         layers = np.atleast_3d(values).astype(np.float32)
         parts = [np.asarray(Image.fromarray(layers[..., k]).resize(size, how)) for k in range(layers.shape[2])]
-        return np.clip(np.stack(parts, axis=-1).reshape(*self.shape, *values.shape[2:]), 0, 1)
+        fitted = np.stack(parts, axis=-1).reshape(*self.shape, *values.shape[2:])
+        return np.asarray(np.clip(fitted, 0, 1), dtype=float)
 
     def lines(self, which: str) -> int:
         """Lines of the sheet of maps or of inputs."""
@@ -251,4 +252,4 @@ ZEROS = -2
 
 def magma() -> Bytes:
     """The 256 colours of a map, the largest value last. (256, 3)"""
-    return np.round(255 * np.asarray(colormaps["magma"].colors)).astype(np.uint8)
+    return np.round(255 * np.asarray(colormaps["magma"](np.arange(256)))[:, :3]).astype(np.uint8)

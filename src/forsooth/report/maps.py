@@ -232,7 +232,7 @@ def mass(picture: NDArray[Any]) -> NDArray[np.float64]:
 def _channels(picture: NDArray[Any]) -> Tile:
     """Finite values (channels, height, width)."""
     values = np.nan_to_num(np.asarray(picture, dtype=float), posinf=0, neginf=0)
-    return values.reshape(-1, *values.shape[-2:])
+    return np.asarray(values.reshape(-1, *values.shape[-2:]))
 
 
 def _painted_input(values: Tile) -> Tile:

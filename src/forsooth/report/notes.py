@@ -66,7 +66,7 @@ def _gaps(results: Results, board: pd.DataFrame) -> Iterator[str]:
 def _spread(board: pd.DataFrame) -> Iterator[str]:
     own = board[~board["null"]]
     if len(own) and own["spread"].isna().all():
-        yield "The column spread is empty: every panel has one training, so that nothing is known of how trainings differ."
+        yield "The column spread is empty: with one training per panel, nothing is known of how trainings differ."
 
 
 def _missed(board: pd.DataFrame) -> Iterator[str]:

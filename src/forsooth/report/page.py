@@ -112,7 +112,10 @@ def _drawings(
             vector, raster = _files(drawing, folder)
             if exhibit not in GALLERIES:
                 place = shown[PLACES.get(exhibit, "figures")]
-                place.append(_embedded(drawing, vector, raster, name=f"{prefix}-{anchor(drawing.name)}"))
+                short = f"{prefix}-{sum(map(len, shown.values()))}"
+                place.append(
+                    {"id": f"{prefix}-figure-{anchor(drawing.name)}", **_embedded(drawing, vector, raster, name=short)}
+                )
     return shown
 
 
@@ -133,11 +136,11 @@ def _files(drawing: "Drawing", folder: Path) -> tuple[bytes, bytes]:
 
 
 def _embedded(drawing: "Drawing", vector: bytes, raster: bytes, *, name: str) -> dict[str, Any]:
-    """The drawing as a part of the page, by that name: as text where it is small, else as PNG."""
+    """The drawing as a part of the page: as text where it is small, its ids beginning with `name`; else as PNG."""
     from forsooth.report.drawing import slim
     from forsooth.report.svg import inline
 
-    words = {"id": name, "title": drawing.title, "caption": drawing.caption, "alt": drawing.alt}
+    words = {"title": drawing.title, "caption": drawing.caption, "alt": drawing.alt}
     if len(vector) <= SHRINKS * VECTOR:
         small = inline(vector.decode(), name=name, alt=escape(drawing.alt))
         if len(small) <= VECTOR:
@@ -189,7 +192,7 @@ def _html(*, title: str, runs: Sequence[Mapping[str, Any]], compared: Mapping[st
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, loader=FunctionLoader(_source)
     )
-    environment.filters["plural"] = plural
+    environment.filters |= {"plural": plural, "anchor": anchor}
     papers = {paper["key"]: paper for run in runs for paper in run["references"]}
     return environment.get_template("page.html").render(
         title=title,

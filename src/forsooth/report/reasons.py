@@ -8,7 +8,7 @@ Lines = list[dict[str, str]]
 
 
 def by_reason(failures: pd.DataFrame) -> Lines:
-    """One line for each reason, those that took most samples of a method first; `failures` as from `tables.failures`."""
+    """One line for each reason, those that took most samples first; `failures` as from `tables.failures`."""
     lines = []
     for (status, message, metrics), own in failures.groupby(["status", "message", "metrics"], sort=False):
         methods = [f"{line.method} {share(line.share)}" for line in own.itertuples()]
@@ -20,7 +20,10 @@ def by_reason(failures: pd.DataFrame) -> Lines:
 
 
 def skipped_by_reason(skips: pd.DataFrame) -> Lines:
-    """One line for each reason and place; `skips` as from `tables.skips`. A reason that names who skipped is made general."""
+    """One line for each reason and place; `skips` as from `tables.skips`.
+
+    A reason that names who skipped says "the method" instead, so that many can share it.
+    """
     alike = [line.message.replace(line.what, "the method") for line in skips.itertuples()]
     lines = []
     for (status, message, where), own in skips.assign(message=alike).groupby(

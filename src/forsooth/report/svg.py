@@ -31,7 +31,7 @@ HEAD = re.compile(r"<svg[^>]*?viewBox=\"([\d. -]*)\"[^>]*>")
 def inline(svg: str, *, name: str, alt: str) -> str:
     """The SVG of a figure as a piece of HTML.
 
-    name  unlike that of every other figure of the page: its ids and classes begin with it
+    name  unlike that of every other figure of the page, and short: its ids and classes begin with it, hundreds of times
     alt   escaped words for those who cannot see it
     """
     body = PREAMBLE.sub("", svg)

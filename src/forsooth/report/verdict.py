@@ -112,6 +112,13 @@ def _of_trainings(table: Medians) -> list[str]:
     return sentences
 
 
+def too_small(table: Medians) -> bool:
+    """Whether samples or trainings are too few for any claim, as `caution` says."""
+    networks = {panel.network: len(panel.seeds) for panel in table.chance}
+    further = sum(networks.values()) - len(networks)
+    return bool(_of_samples(table)) or 0 < further < FEWEST
+
+
 def _of_samples(table: Medians) -> list[str]:
     """Whether the smallest panel has enough samples for a claim."""
     fewest = min(panel.signs.shape[1] for panel in table.chance)

@@ -17,8 +17,8 @@ from forsooth.models.normalising import normalised, with_normalising
 from forsooth.models.recipes import Recipe
 from forsooth.models.train import States, fit
 from forsooth.records import NO_MODEL, Cell, Dataset, Row, Value
-from forsooth.suites import explain as explaining
 from forsooth.suites import choose, networks
+from forsooth.suites import explain as explaining
 from forsooth.suites.planted import data
 from forsooth.suites.planted.data import DataSpec
 from forsooth.suites.planted.explanations import (
