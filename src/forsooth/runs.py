@@ -342,7 +342,7 @@ def _methods(names: set[str]) -> dict[str, dict[str, Any]]:
 
 
 def described_method(method: Method) -> dict[str, Any]:
-    fields = ("null", "cite", "promise", "signed", "random", "version")
+    fields = ("null", "cite", "promise", "signed", "random", "version", "needs")
     return {**{field: getattr(method, field) for field in fields}, "settings": dict(method.settings)}
 
 
