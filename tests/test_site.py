@@ -82,6 +82,16 @@ def test_every_status_and_column_is_explained():
     assert explained == set(get_args(Status)) | FIELDS | {"cell"}
 
 
+def test_every_public_name_is_in_the_reference():
+    documented = re.findall(r"^::: forsooth\.[\w.]*?(\w+)$", (DOCS / "api.md").read_text(), flags=re.M)
+    assert set(documented) >= set(forsooth.__all__)
+
+
+def test_every_command_is_on_the_page_on_the_terminal():
+    shown = {command[0] for command in commands("terminal.md")}
+    assert shown == set(cli.COMMANDS)
+
+
 def test_one_version():
     citation = (ROOT / "CITATION.cff").read_text()
     assert re.search(r"^version: (.*)$", citation, flags=re.M).group(1) == forsooth.__version__

@@ -373,7 +373,10 @@ def test_the_catalogue_keeps_the_contract(method):
 def test_a_captum_class_and_paths():
     assert forsooth.check(InputXGradient).words.startswith("InputXGradient keeps the contract")
     found = forsooth.check("own_methods:RECORD")
-    assert "Next: forsooth run SUITE --methods own_methods:RECORD" in found.words
+    assert (
+        "Next: forsooth run xaitris --preset demo --methods saliency,sobel,random,oracle,own_methods:RECORD"
+        in found.words
+    )
     nameless = dataclasses.replace(own_methods.RECORD, needs=("gradients",))
     with pytest.raises(UsageError, match=r"`needs` of mine must be among gradient, .*, got gradients"):
         forsooth.check(nameless)

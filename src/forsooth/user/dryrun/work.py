@@ -32,6 +32,7 @@ from forsooth.suites.planted.tasks import Columns
 from forsooth.user.dryrun import training, words
 from forsooth.user.dryrun.request import NET, DryRunRequest, outside
 from forsooth.user.dryrun.result import DryRun, demand_a_model, tabled
+from forsooth.user.results import as_text
 
 MAX_P_VALUE = 1e-3  # largest probability of a model's accuracy for one that does not use the artefact
 GATE = Gate(accuracy=0.0, max_p_value=MAX_P_VALUE)
@@ -96,6 +97,7 @@ def run_facts(request: DryRunRequest, result: DryRun) -> dict[str, Any]:
         "metrics": {ATTR.name: attr},
         "answer": [trust],
         "facts": [*lines, MEANS],
+        "table": as_text(result.shown()),
     }
 
 
