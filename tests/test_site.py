@@ -140,7 +140,9 @@ def test_maps_made_elsewhere(folder, capsys):
         runpy.run_path(str(file))
     printed = capsys.readouterr().out
     assert all(method in printed for method in ("brightness", "noise", "sobel", "oracle"))
+    assert all(method in printed for method in ("mine", "other"))
     assert "emd" in typed_in([*score, "--workers", "1"])
+    assert Path("own/report.html").exists()
     assert Path("scored/report.html").exists()
 
 

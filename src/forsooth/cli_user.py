@@ -254,7 +254,7 @@ def show_board(made: "Run") -> None:
     out.print(tables.console(board, title=first, columns=fitting(tables.display(board)).shape[1]))
     if others:
         out.print(
-            f"Also scored by {', '.join(others)}: on the page, or by `forsooth results {made.folder} --format markdown`.",
+            f"By {', '.join(others)}, too: on the page, and by `forsooth results {made.folder} --format markdown`.",
             highlight=False,
             markup=False,
             soft_wrap=True,
