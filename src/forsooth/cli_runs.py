@@ -88,8 +88,9 @@ def list_(
         raise unknown(what, CATALOGUES, argument="what")
     if json:
         return as_json(**{record.name: _summary(record) for record in _catalogue(what)})
+    wide = max(len(record.name) for record in _catalogue(what))
     for record in _catalogue(what):
-        out.print(f"{record.name:<24} {_summary(record)}", highlight=False, markup=False, soft_wrap=True)
+        out.print(f"{record.name:<{wide}}  {_summary(record)}", highlight=False, markup=False, soft_wrap=True)
 
 
 def _catalogue(what: str) -> tuple[Any, ...]:
