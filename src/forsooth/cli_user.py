@@ -125,7 +125,7 @@ def dryrun(
         progress=progress_of(quiet),
     )
     if json:
-        return as_json(table=made.table, words=made.words, folder=made.folder)
+        return as_json(table=made.table, words=made.words, folder=made.folder, page=made.folder / "report.html")
     answered(made, "Share of the attribution on the artefact")
     opened(made.folder / "report.html")
 
@@ -195,7 +195,8 @@ def check(
         progress=progress_of(quiet),
     )
     if json:
-        as_json(table=made.table, words=made.words, passed=made.passed)
+        page = None if folder is None else folder / "report.html"
+        as_json(table=made.table, words=made.words, passed=made.passed, page=page)
     else:
         answered(made, f"contract of a method: {method}")
         if folder is not None:
