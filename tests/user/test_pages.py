@@ -98,6 +98,15 @@ def test_bias_at_the_terminal_leaves_a_page_with_maps(folder):
     assert "--players grid:3 --permutations 20" in command
 
 
+@pytest.mark.parametrize("shape", [(5, 4), (3, 4, 4), (2, 3, 4, 4)])
+def test_inputs_of_any_shape_have_a_page(folder, shape):
+    x = np.random.default_rng(0).normal(size=(3, *shape))
+    weight = np.random.default_rng(1).normal(size=(np.prod(shape), 2))
+    answer = forsooth.bias(lambda rows: rows.reshape(len(rows), -1) @ weight, x, methods=["pfi"], permutations=3)
+    shown = json.loads((answer.report("page").parent / "run.json").read_text())["pictures"]
+    assert {entry["kind"] for entry in shown} == ({"input", "truth", "example"} if len(shape) < 4 else set())
+
+
 def test_independence_leaves_a_page(folder):
     net = own_models.net()
     answer = forsooth.independence(net, own_models.IMAGES, methods=["gradient", hostile], patch="grid:2", out="patches")

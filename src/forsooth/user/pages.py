@@ -133,3 +133,8 @@ def command(door: str, request: Any) -> str:
             continue
         words += [f"--{one.name.replace('_', '-')}", ",".join(map(str, parts))]
     return shlex.join(words)
+
+
+def grey(x: Tensor) -> Tensor:
+    """One input, its channels averaged where it has any. (*map)"""
+    return x.float().mean(0) if x.ndim == 3 else x.float()

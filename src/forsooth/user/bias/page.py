@@ -17,7 +17,7 @@ from forsooth.scores import bias
 from forsooth.user.bias.request import BiasRequest
 from forsooth.user.bias.result import END, Judged
 from forsooth.user.bias.subject import Subject
-from forsooth.user.pages import Page, asked, command, described_methods
+from forsooth.user.pages import Page, asked, command, described_methods, grey
 
 FACTORS = ("dataset", "model", "player", "end", "fraction")  # as in the suite, whose figures read them
 METRICS = ("m_bias", "relative_bias")
@@ -95,7 +95,7 @@ def pictures(subject: Subject, judged: Judged, panel: dict[str, str]) -> tuple[d
     index: list[dict[str, Any]] = []
     firsts = {int(label): place for place, label in reversed(list(enumerate(judged.target.tolist())))}
     for label, place in sorted(firsts.items())[:MOST]:
-        seen: dict[tuple[str, str], Tensor] = {("input", ""): subject.x[place].float().flatten(0, -3).mean(0)}
+        seen: dict[tuple[str, str], Tensor] = {("input", ""): grey(subject.x[place])}
         for method, values in {**judged.maps, END: judged.anchor.values}.items():
             kind = {True: "truth", False: "example"}[method == END]
             seen[kind, method] = values[place][labels.cpu()].float()
