@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from forsooth.runs import Run
 
 RUNS = Path("forsooth-runs")  # where answers go that nobody gave a place
+NO_NULL = "No map here ignores the model: name random and sobel, too, and oracle, to see what a score is worth."
 Inputs = Annotated[Path, typer.Option(help="inputs (n, *shape): .npy, .npz or .safetensors")]
 Target = Annotated[str | None, typer.Option(help="a class or a file of classes; default: the predicted ones")]
 
@@ -253,6 +254,8 @@ def show_board(made: "Run") -> None:
         out.print("No map was scored: the page says why.")
         return
     out.print(tables.console(board, title=first, columns=fitting(tables.display(board)).shape[1]))
+    if not board["null"].any():
+        out.print(NO_NULL)
     if others:
         out.print(
             f"By {', '.join(others)}, too: on the page, and by `forsooth results {made.folder} --format markdown`.",

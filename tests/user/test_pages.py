@@ -4,6 +4,7 @@ import html
 import json
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import own_models
@@ -12,7 +13,7 @@ import torch
 from typer.testing import CliRunner
 
 import forsooth
-from forsooth import cli
+from forsooth import cli, cli_user
 from forsooth.user import pages
 
 HOSTILE = "<script>alert(1)</script>"
@@ -70,6 +71,16 @@ def test_the_board_of_a_page_is_made_of_the_rows_of_the_answer(folder):
     by_hand = rows.groupby(["end", "fraction"])["value"].median().mean()
     board = forsooth.Run("late").leaderboard("m_bias").set_index("method")
     assert board.loc["lime", "score"] == pytest.approx(by_hand, rel=1e-9)
+
+
+def test_a_board_without_nulls_says_so(folder, capsys):
+    forsooth.bias(own_models.FOREST, own_models.X[:3], methods=["pfi"], permutations=3, out="answer")
+    run = forsooth.Run("answer")
+    cli_user.show_board(run)
+    assert cli_user.NO_NULL not in " ".join(capsys.readouterr().out.split())
+    board = run.leaderboard().query("not null")
+    cli_user.show_board(SimpleNamespace(folder=run.folder, metrics=("m_bias",), leaderboard=lambda metric: board))
+    assert cli_user.NO_NULL in " ".join(capsys.readouterr().out.split())
 
 
 def test_a_method_without_a_map_loses_on_every_panel_and_one_not_asked_on_none(folder):
