@@ -41,7 +41,10 @@ GOOD = 0.9  # accuracy on val below which our own training is restarted, once
 STEPS = 1_000  # of our own training, at least …
 EPOCHS = 150  # … but not more epochs
 BATCH = 32
-MEANS = "These are means over images, with Student's intervals; the leaderboards below take medians."
+MEANS = (
+    "These are means over images, with Student's intervals; the leaderboards below take medians, over images with the "
+    "artefact alone."
+)
 
 
 def answer(
