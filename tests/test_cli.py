@@ -248,7 +248,7 @@ def test_who_asks_for_help_waits_for_no_import(words):
 def test_formats_and_suites_are_what_there_is():
     """The command line names them without an import; here it is held against the catalogues."""
     assert set(cli_runs.FORMATS) == {*cli_runs.ROWS, *export.WRITERS}
-    assert cli.suite_names() == sorted(suite.name for suite in SUITES)
+    assert cli_runs.suite_names() == sorted(suite.name for suite in SUITES)
     for kind in cli_runs.CATALOGUES:
         assert all(hasattr(record, "name") for record in cli_runs._catalogue(kind))
 

@@ -6,7 +6,6 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -69,18 +68,6 @@ def _version(wanted: bool) -> None:
         raise typer.Exit()
 
 
-def suite_names() -> list[str]:
-    """The suites, by their folders: whoever presses the tabulator does not wait for imports."""
-    folder = Path(forsooth.__path__[0]) / "suites"
-    return sorted(path.parent.name for path in folder.glob("*/settings.py"))
-
-
-def _reproductions() -> list[str]:
-    from forsooth.suites import REPRODUCTIONS
-
-    return [record.name for record in REPRODUCTIONS]
-
-
 @app.callback()
 def about(
     version: Annotated[
@@ -109,7 +96,7 @@ def demo(workers: Workers = 0, on: On = None, quiet: Quiet = False) -> None:
 
 
 def run(
-    suite: Annotated[str, typer.Argument(help="`forsooth list` names all", autocompletion=suite_names)],
+    suite: Annotated[str, typer.Argument(help="`forsooth list` names all", autocompletion=cli_runs.suite_names)],
     preset: Preset = "quick",
     only: Only = None,
     change: Change = None,
@@ -185,7 +172,7 @@ def reproduce(
         str,
         typer.Argument(
             help="e.g. bias/table-13; `forsooth list reproductions` names all",
-            autocompletion=_reproductions,
+            autocompletion=cli_runs.reproduction_names,
         ),
     ],
     only: Only = None,

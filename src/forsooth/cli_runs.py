@@ -177,3 +177,15 @@ def _summary(record: Any) -> str:
     lines = (function.__doc__ or "").strip().splitlines()
     knobs = ", ".join(f"{name}={value}" for name, value in getattr(record, "settings", {}).items())
     return " ".join([*lines[:1], f"({knobs})" if knobs else "", f"[{record.cite}]"])
+
+
+def suite_names() -> list[str]:
+    """The suites, by their folders: whoever presses the tabulator does not wait for imports."""
+    folder = Path(forsooth.__path__[0]) / "suites"
+    return sorted(path.parent.name for path in folder.glob("*/settings.py"))
+
+
+def reproduction_names() -> list[str]:
+    from forsooth.suites import REPRODUCTIONS
+
+    return [record.name for record in REPRODUCTIONS]

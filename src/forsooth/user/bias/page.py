@@ -95,13 +95,19 @@ def pictures(subject: Subject, judged: Judged, panel: dict[str, str]) -> tuple[d
     index: list[dict[str, Any]] = []
     firsts = {int(label): place for place, label in reversed(list(enumerate(judged.target.tolist())))}
     for label, place in sorted(firsts.items())[:MOST]:
-        seen: dict[tuple[str, str], Tensor] = {("input", ""): grey(subject.x[place])}
-        for method, values in {**judged.maps, END: judged.anchor.values}.items():
-            kind = {True: "truth", False: "example"}[method == END]
-            seen[kind, method] = values[place][labels.cpu()].float()
-        for (kind, method), picture in seen.items():
+        for (kind, method), picture in looked_at(subject, judged, place).items():
+            name = f"{kind}/{label}/{method}"
+            tensors[name] = picture.float().cpu().contiguous()
             model = {True: NO_MODEL, False: MODEL}[judged.kinds.get(method) == "null"]
-            tensors[f"{kind}/{label}/{method}"] = picture.cpu().contiguous()
-            entry = {"tensor": f"{kind}/{label}/{method}", "kind": kind, "method": method, "label": label}
-            index.append({**panel, "model": model, **entry})
+            index.append({**panel, "model": model, "tensor": name, "kind": kind, "method": method, "label": label})
     return tensors, index
+
+
+def looked_at(subject: Subject, judged: Judged, place: int) -> dict[tuple[str, str], Tensor]:
+    """Kind and method -> (h, w) of one input: itself, its Shapley values, and what the methods say of the players."""
+    seats = subject.seats.labels.cpu()
+    seen = {("input", ""): grey(subject.x[place]), ("truth", END): judged.anchor.values[place][seats]}
+    for method, values in judged.maps.items():
+        if method != END:
+            seen["example", method] = values[place][seats]
+    return seen
