@@ -8,10 +8,11 @@ import pytest
 import forsooth
 
 SOURCE = Path(forsooth.__file__).parent
-FLOOR = {"records", "seeds", "chunks", "dense", "names", "digests", "wording"}
+FLOOR = {"errors", "records", "seeds", "chunks", "dense", "names", "digests", "wording"}
 ROOMS = {"datasets", "models", "attributions", "scores", "games", "papers"}
 MAY_IMPORT = {
-    "records": set(),
+    "errors": set(),
+    "records": {"errors"},
     "seeds": set(),
     "chunks": set(),
     "dense": set(),
@@ -19,7 +20,7 @@ MAY_IMPORT = {
     "progress": set(),
     "wording": set(),
     "counted": {"records"},
-    "names": {"records"},
+    "names": {"errors"},
     "papers": {"records", "names"},
     "stats": {"records"},
     "games": FLOOR,
@@ -54,9 +55,9 @@ MAY_IMPORT = {
         *("engine", "store", "plain", "plugins", "adapters", "arguments", "progress", "runs", "isolation"),
     },
     "arguments": FLOOR | {"plugins", "store", "attributions"},
-    "terminal": {"progress", "records"},
-    "cli_user": {"records", "api", "report", "terminal"},
-    "cli_runs": FLOOR | {"analysis", "api", "attributions", "scores", "terminal"},
+    "terminal": {"progress", "errors"},
+    "cli_user": {"errors", "report", "runs", "terminal"},
+    "cli_runs": FLOOR | {"analysis", "attributions", "scores", "settings", "store", "suites", "runs", "terminal"},
     "runs": {
         *("records", "names", "wording", "plugins", "store", "engine"),
         *("report", "analysis", "attributions", "suites"),
@@ -77,21 +78,7 @@ MAY_IMPORT = {
         "suites",
         "attributions",
     },
-    "cli": FLOOR
-    | ROOMS
-    | {
-        "api",
-        "cli_user",
-        "cli_runs",
-        "analysis",
-        "terminal",
-        "report",
-        "progress",
-        "suites",
-        "store",
-        "runs",
-        "settings",
-    },
+    "cli": {"errors", "names", "api", "cli_user", "cli_runs", "terminal", "suites", "runs"},
 }
 
 

@@ -215,6 +215,7 @@ def _source(name: str) -> str:
 
 CONTENTS = (  # place, words, what a chapter must have for it
     ("findings", "Findings", "verdict"),
+    ("answer", "The answer", "table"),
     ("published", "Ours beside theirs", "reproduction"),
     ("boards", "Leaderboards", "boards"),
     ("panels", "Panel by panel", "boards"),

@@ -11,6 +11,7 @@ from forsooth.stats.differences import enough_for_pairs
 from forsooth.user.bias.subject import Subject
 from forsooth.wording import paragraphs
 
+ROUNDING = 1e-9  # m_bias that is zero but for the last digits
 FEW = 20  # inputs from which intervals say something of other inputs
 
 
@@ -47,6 +48,7 @@ def summary(subject: Subject, table: pd.DataFrame, noise: Sequence[float], costl
         rivals=rivals,
         methods=methods.to_dict("records"),
         tied=first_group(methods)[1:],
+        same=themselves(methods, exact=subject.exact),
         winners=winners["method"].tolist(),
         losers=losers["method"].tolist(),
         unbeaten=unbeaten(losers),
@@ -60,6 +62,13 @@ def summary(subject: Subject, table: pd.DataFrame, noise: Sequence[float], costl
         split=methods[methods["m_bias_split"].notna()].to_dict("records"),
     )
     return "\n\n".join(parts)
+
+
+def themselves(methods: pd.DataFrame, *, exact: bool) -> list[str]:
+    """Those that give the Shapley values themselves, where all coalitions are played: they had to come first."""
+    if not exact:
+        return []
+    return list(methods["method"][methods["m_bias"] < ROUNDING])
 
 
 def first_group(methods: pd.DataFrame) -> list[str]:

@@ -26,13 +26,15 @@ from forsooth.suites import explain
 from forsooth.user.check.evidence import Evidence, Trial, identical
 from forsooth.user.check.request import CheckRequest
 from forsooth.user.check.result import CheckResult, result_of
+from forsooth.user.requests import answer_folder
 
 State = dict[str, Any]  # by the keys of `words.CHANGES`
 
 
-def answer(request: CheckRequest, *, progress: Progress | None = None) -> CheckResult:
+def answer(request: CheckRequest, *, out: Path | None = None, progress: Progress | None = None) -> CheckResult:
     """Tries the method on small networks and says what breaks the contract. See `forsooth.check`."""
     named = request.named()
+    folder = answer_folder(out, "check")
     bar = progress or fitting_progress()
     evidence = []
     with surroundings_restored(), explain.lent_randomness(request.seed):  # torch draws weights when it makes a layer
@@ -42,7 +44,11 @@ def answer(request: CheckRequest, *, progress: Progress | None = None) -> CheckR
             bar.doing([f"check: {kind.name}"])
             evidence.append(evidence_of(named.method, kind, request.seed))
             bar.step(f"check: {kind.name}")
-    return result_of(named, evidence)
+    result = result_of(named, evidence)
+    if folder is not None:
+        result.keep(folder, "check", result.rows)
+        result.report(folder)
+    return result
 
 
 def evidence_of(method: Method, kind: Specimen, seed: int) -> Evidence:
@@ -116,6 +122,8 @@ def wrong_shape(maps: Any, x: Tensor) -> str:
         came = f"{type(maps).__name__}, which is no tensor"
     elif tuple(maps.shape) != shape:
         came = str(tuple(maps.shape))
+        if len(shape) > 2 and tuple(maps.shape) == (shape[0], *shape[2:]):
+            came += ": maps[:, None].expand_as(x) gives all channels of a place its value"
     else:
         return ""
     return f"the map must be a tensor with the shape of x {shape}, got {came}"
