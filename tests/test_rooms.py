@@ -8,7 +8,7 @@ import pytest
 import forsooth
 
 SOURCE = Path(forsooth.__file__).parent
-FLOOR = {"records", "seeds", "chunks", "dense", "names", "digests", "wording"}
+FLOOR = {"records", "seeds", "chunks", "dense", "names", "digests", "strangers", "wording"}
 ROOMS = {"datasets", "models", "attributions", "scores", "games", "papers"}
 MAY_IMPORT = {
     "records": set(),
@@ -16,6 +16,7 @@ MAY_IMPORT = {
     "chunks": set(),
     "dense": set(),
     "digests": {"records"},
+    "strangers": set(),
     "progress": set(),
     "wording": set(),
     "counted": {"records"},
@@ -40,7 +41,7 @@ MAY_IMPORT = {
     "plugins": {"records", "names", "foreign", "surroundings"},
     "adapters": FLOOR | {"games", "engine", "plugins", "foreign", "surroundings"},
     "settings": {"records", "names", "wording"},
-    "report": {"records", "names", "wording", "store", "papers", "counted", "stats", "scores"},
+    "report": {"records", "names", "wording", "strangers", "store", "papers", "counted", "stats", "scores"},
     "analysis": {"records", "names", "wording", "store", "report", "stats"},
     "suites": FLOOR
     | ROOMS

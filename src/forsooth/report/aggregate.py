@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-import pyarrow as pa
 from numpy.typing import NDArray
-from safetensors import SafetensorError
 from safetensors.numpy import load_file
 
+from forsooth import strangers
 from forsooth.counted import ABSENT, counted, filled
 from forsooth.names import unknown
 from forsooth.records import NO_MODEL, SCORED, UsageError
@@ -100,8 +99,10 @@ def _rows(file: Path, factors: Sequence[str]) -> pd.DataFrame:
 def read_table(file: Path, columns: Sequence[str]) -> pd.DataFrame:
     """A parquet file of a run that has these columns, numbers and text where they belong."""
     try:
-        table = pd.read_parquet(file)
-    except (OSError, ValueError, KeyError, TypeError, pa.ArrowException) as error:
+        strangers.check_parquet(file)
+        with strangers.sound():
+            table = pd.read_parquet(file)
+    except ValueError as error:
         raise unreadable(file, error) from error
     _demand(file, needed=columns, given=table.columns)
     for name in columns:
@@ -124,8 +125,9 @@ def _pictures(folder: Path) -> dict[str, NDArray[Any]]:
     if not file.is_file():
         return {}
     try:
-        return dict(load_file(file))
-    except (OSError, ValueError, KeyError, TypeError, SafetensorError) as error:
+        with strangers.sound():
+            return dict(load_file(file))
+    except ValueError as error:
         raise unreadable(file, error) from error
 
 
