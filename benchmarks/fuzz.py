@@ -37,6 +37,7 @@ from forsooth import api, cli, isolation, report, runs, settings
 from forsooth.adapters import inputs
 from forsooth.attributions import METHODS
 from forsooth.datasets import folders, labelled, tables, texts
+from forsooth.games.shapley import Estimate
 from forsooth.models import weights
 from forsooth.progress import Silent
 from forsooth.records import Choice, FailedTasks, UsageError
@@ -105,7 +106,7 @@ def word_for(dice: Random, at: Ground, command: str, parameter: str) -> str:
     """A word that could stand there, more or less."""
     if dice.random() < 0.2:
         return dice.choice(WORDS).replace("\x00", "") or "''"
-    run, place = str(at.run), str(at.folder / "odd.npy")
+    run, place = str(at.run), str(at.folder / "new")
     suite = dice.choice(SUITES)
     fitting: dict[str, tuple[str, ...]] = {
         "suite": tuple(one.name for one in SUITES),
@@ -226,11 +227,21 @@ def maps(dice: Random, shape: tuple[int, ...]) -> torch.Tensor:
     return (made > 0.5) if dtype == torch.bool else made.to(dtype)
 
 
+def read_by(dice: Random, name: str, shape: tuple[int, ...]) -> Any:
+    """What a metric reads under that name, more or less."""
+    if name == "truth":
+        return maps(dice, shape) > 0
+    if name == "anchor":
+        values = maps(dice, shape).double()
+        return Estimate(values, values.abs(), values[:, None] if values.ndim else values, torch.tensor([3.0]), 3)
+    return maps(dice, shape[:1] if name == "total" else shape)
+
+
 def map_scores(dice: Random, _: Ground) -> None:
     """A metric on odd maps beside what it reads."""
     metric = dice.choice(METRICS)
     shape = dice.choice(MAPS)
-    beside = [maps(dice, shape) > 0 if name == "truth" else maps(dice, shape) for name in metric.reads]
+    beside = [read_by(dice, name, shape) for name in metric.reads]
     options = {"fraction": (0.1, 1.0, 0.0, -1.0, 2.0, float("nan")), "end": ("top", "bottom", "x")}
     takes = set(inspect.signature(metric.function).parameters) & set(options)
     metric.function(maps(dice, shape), *beside, **{name: dice.choice(options[name]) for name in sorted(takes)})

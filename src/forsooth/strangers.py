@@ -90,7 +90,7 @@ def _of_npy(file: IO[bytes], size: int) -> Any:
 
 
 def unpacked(path: Path, most: int) -> bytes:
-    """The bytes of a file, those inside if it is a .gz; ValueError if they are more than `most`, before all are read."""
+    """The bytes of a file, those inside if it is a .gz; ValueError if they are more than `most`."""
     with sound(), gzip.open(path, "rb") if path.name.lower().endswith(".gz") else path.open("rb") as file:
         data: bytes = file.read(most + 1)
     if len(data) > most:

@@ -28,7 +28,10 @@ def numbers(value: Any, argument: str) -> tuple[Tensor, bool]:
         return value.detach(), False
     if hasattr(value, "to_numpy"):
         value = value.to_numpy()
-    array = np.asarray(value)
+    try:
+        array = np.asarray(value)
+    except (ValueError, TypeError, OverflowError) as error:  # rows of several lengths, or whatever holds no numbers
+        raise UsageError(f"`{argument}` must be an array of numbers, got {type(value).__name__}: {error}") from error
     if array.dtype.kind not in "biuf":
         raise UsageError(f"`{argument}` must hold numbers, got entries of type {array.dtype}")
     return torch.from_numpy(np.ascontiguousarray(array.astype(array.dtype.newbyteorder("=")))), True

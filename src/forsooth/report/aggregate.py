@@ -59,7 +59,7 @@ def read(run_dir: str | Path) -> Results:
     for name in ("run.json", "scores.parquet"):
         if not (folder / name).is_file():
             raise UsageError(f"`run_dir` must hold run.json and scores.parquet, got {folder} without {name}")
-    run = {**DEFAULTS, **_about(folder / "run.json")}
+    run = {**DEFAULTS, **about(folder)}
     return Results(
         folder=folder,
         run=run,
@@ -69,8 +69,9 @@ def read(run_dir: str | Path) -> Results:
     )
 
 
-def _about(file: Path) -> dict[str, Any]:
-    """What is in a run.json."""
+def about(folder: Path) -> dict[str, Any]:
+    """What is in the run.json of a run."""
+    file = folder / "run.json"
     try:
         run = _without_surrogates(json.loads(file.read_text(encoding="utf-8")))
     except (OSError, ValueError, RecursionError) as error:

@@ -180,6 +180,8 @@ def check_samples(samples: Samples) -> None:
     if samples.x is None:
         return
     size = tuple(samples.truth.shape)
+    if samples.x.ndim < 2:
+        raise UsageError(f"`images` must have shape (n, *shape), got {tuple(samples.x.shape)}")
     fits = [tuple(samples.x.shape), without_axis(samples.x, 1), without_axis(samples.x, -1)]
     if size not in fits:
         raise UsageError(f"`images` must fit the masks {size}, with or without channels, got {fits[0]}")
