@@ -8,7 +8,7 @@ import pytest
 import forsooth
 
 SOURCE = Path(forsooth.__file__).parent
-FLOOR = {"errors", "records", "seeds", "chunks", "dense", "names", "digests", "wording"}
+FLOOR = {"errors", "records", "seeds", "chunks", "dense", "names", "digests", "strangers", "wording"}
 ROOMS = {"datasets", "models", "attributions", "scores", "games", "papers"}
 MAY_IMPORT = {
     "errors": set(),
@@ -17,6 +17,7 @@ MAY_IMPORT = {
     "chunks": set(),
     "dense": set(),
     "digests": {"records"},
+    "strangers": set(),
     "progress": set(),
     "wording": set(),
     "counted": {"records"},
@@ -43,7 +44,7 @@ MAY_IMPORT = {
     "plugins": {"records", "names", "foreign", "surroundings"},
     "adapters": FLOOR | {"games", "engine", "plugins", "foreign", "surroundings"},
     "settings": {"records", "names", "wording"},
-    "report": {"records", "names", "wording", "store", "papers", "counted", "stats", "scores"},
+    "report": {"records", "names", "wording", "strangers", "store", "papers", "counted", "stats", "scores"},
     "analysis": {"records", "names", "wording", "store", "report", "stats"},
     "suites": FLOOR
     | ROOMS

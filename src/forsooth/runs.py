@@ -71,8 +71,7 @@ class Run:
     @property
     def failed(self) -> str:
         """How many tasks failed, and why the first did; empty if none."""
-        about = json.loads((self.folder / "run.json").read_text(encoding="utf-8"))
-        return str(about.get("failed", ""))
+        return str(aggregate.about(self.folder).get("failed", ""))
 
     @property
     def rows(self) -> pd.DataFrame:

@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import safetensors
 import torch
 from torch import Tensor
 
+from forsooth import strangers
 from forsooth.records import UsageError
 
 FILES = (".npy", ".npz", ".safetensors")
@@ -32,7 +32,10 @@ def numbers(value: Any, argument: str) -> tuple[Tensor, bool]:
         return value.detach(), False
     if hasattr(value, "to_numpy"):
         value = value.to_numpy()
-    array = np.asarray(value)
+    try:
+        array = np.asarray(value)
+    except (ValueError, TypeError, OverflowError) as error:  # rows of several lengths, or whatever holds no numbers
+        raise UsageError(f"`{argument}` must be an array of numbers, got {type(value).__name__}: {error}") from error
     if array.dtype.kind not in "biuf":
         raise UsageError(f"`{argument}` must hold numbers, got entries of type {array.dtype}")
     return torch.from_numpy(np.ascontiguousarray(array.astype(array.dtype.newbyteorder("=")))), True
@@ -102,19 +105,9 @@ def arrays_in(path: Path, argument: str) -> dict[str, Any]:
     if not path.is_file():
         raise UsageError(f"`{argument}` must be a file that is there, got {path}")
     try:
-        return _read(path)
-    except (ValueError, OSError, EOFError, safetensors.SafetensorError) as error:
+        return strangers.arrays(path)
+    except ValueError as error:
         raise UsageError(f"`{argument}` must be a file of plain numbers, got {path}: {error}") from error
-
-
-def _read(path: Path) -> dict[str, Any]:
-    if path.suffix == ".safetensors":
-        with safetensors.safe_open(path, framework="pt") as opened:
-            return {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118
-    if path.suffix == ".npz":
-        with np.load(path, allow_pickle=False) as opened:
-            return dict(opened)
-    return {path.stem: np.load(path, allow_pickle=False)}
 
 
 def only(arrays: dict[str, Any], path: Path, argument: str) -> Any:

@@ -201,7 +201,7 @@ def promised(case: Case, named: NamedMethod) -> Tensor:
     def of(x: Tensor, target: Tensor) -> Tensor:
         return explain.promised(named.method, case.module, x, target, background=behind)
 
-    return chunks.over(of, case.x, case.target, size=max(1, explain.VALUES_AT_ONCE // case.x[0].numel()))
+    return chunks.over(of, case.x, case.target, size=explain.at_once(case.x))
 
 
 def saliency(case: Case, maps: Tensor) -> Tensor:

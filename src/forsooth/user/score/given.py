@@ -1,5 +1,6 @@
 """What the user gave, as tensors: maps by method, and the samples that they are scored against."""
 
+import io
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +12,7 @@ from PIL import Image
 from torch import Tensor
 
 from forsooth.adapters import inputs
-from forsooth.datasets.folders import SUFFIXES
+from forsooth.datasets.folders import SUFFIXES, check_pixels, read_plain
 from forsooth.records import Dataset, UsageError
 from forsooth.user.export import FILE, Samples, read_samples
 
@@ -100,9 +101,10 @@ def from_file(file: Path, argument: str) -> Any:
     if file.suffix in inputs.FILES:
         return inputs.from_file(file, argument)
     try:
-        with Image.open(file) as image:
+        with Image.open(io.BytesIO(read_plain(file))) as image:
+            check_pixels(image)
             pixels = np.asarray(image if image.mode in ("L", "RGB", "1") else image.convert("L"))
-    except OSError as error:
+    except Exception as error:  # a damaged image can raise anything in its decoder
         raise UsageError(f"`{argument}` must be images that can be read, got {file}: {error}") from error
     return pixels.astype(np.float32) if pixels.ndim == 2 else pixels.transpose(2, 0, 1).astype(np.float32)
 
@@ -185,6 +187,8 @@ def check_samples(samples: Samples) -> None:
     if samples.x is None:
         return
     size = tuple(samples.truth.shape)
+    if samples.x.ndim < 2:
+        raise UsageError(f"`images` must have shape (n, *shape), got {tuple(samples.x.shape)}")
     fits = [tuple(samples.x.shape), without_axis(samples.x, 1), without_axis(samples.x, -1)]
     if size not in fits:
         raise UsageError(f"`images` must fit the masks {size}, with or without channels, got {fits[0]}")
