@@ -30,7 +30,8 @@ MAY_IMPORT = {
     "plain": set(),
     "store": {"records"},
     "schedule": {"records"},
-    "processes": {"records", "schedule"},
+    "service": {"records", "schedule"},
+    "processes": {"records", "schedule", "service"},
     "cluster": {"records", "schedule", "store"},
     "surroundings": set(),
     "isolation": {"records"},
@@ -81,6 +82,7 @@ MAY_IMPORT = {
     | ROOMS
     | {
         "api",
+        "processes",
         "cli_user",
         "cli_runs",
         "analysis",
