@@ -28,7 +28,9 @@ def test_the_layout_changes_nothing_but_the_order_of_sums(size):
     module, _ = explained_network(cell, spec, ASK)
     together = module.conv2.weight.is_contiguous(memory_format=torch.channels_last)
     assert together == (size > 8)
-    x = torch.randn(3, 1, size, size, generator=generator(0))
+    x = torch.randn(3, 1, size, size, generator=generator(0), dtype=torch.float64)  # no kink between two roundings
     target = torch.tensor([0, 1, 0])
+    net.double()
+    module.double()
     torch.testing.assert_close(module(x), net(x))
-    torch.testing.assert_close(gradient(module, x, target), gradient(net, x, target), rtol=1e-4, atol=1e-6)
+    torch.testing.assert_close(gradient(module, x, target), gradient(net, x, target))
