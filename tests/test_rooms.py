@@ -32,7 +32,8 @@ MAY_IMPORT = {
     "plain": set(),
     "store": {"records"},
     "schedule": {"records"},
-    "processes": {"records", "schedule"},
+    "service": {"records", "schedule"},
+    "processes": {"records", "schedule", "service"},
     "cluster": {"records", "schedule", "store"},
     "surroundings": set(),
     "isolation": {"records"},
@@ -79,7 +80,7 @@ MAY_IMPORT = {
         "suites",
         "attributions",
     },
-    "cli": {"errors", "names", "api", "cli_user", "cli_runs", "terminal", "suites", "runs"},
+    "cli": {"errors", "names", "api", "cli_user", "cli_runs", "processes", "terminal", "suites", "runs"},
 }
 
 

@@ -79,17 +79,21 @@ def about(
 
 def demo(workers: Workers = 0, on: On = None, quiet: Quiet = False) -> None:
     """All suites at laptop scale, and one page to open."""
+    from forsooth.processes import kept
     from forsooth.runs import write_page
     from forsooth.suites import SUITES
 
     runs = []
-    for suite in SUITES:
-        out.print(f"[bold]{suite.title}[/bold]: {suite.question}")
-        progress = progress_of(quiet)
-        runs.append(
-            forsooth.run(suite.name, preset="demo", workers=processes(workers), on=on, page=False, progress=progress)
-        )
-        show_board(runs[-1])
+    with kept():  # one pool for all suites
+        for suite in SUITES:
+            out.print(f"[bold]{suite.title}[/bold]: {suite.question}")
+            progress = progress_of(quiet)
+            runs.append(
+                forsooth.run(
+                    suite.name, preset="demo", workers=processes(workers), on=on, page=False, progress=progress
+                )
+            )
+            show_board(runs[-1])
     folders = [made.folder for made in runs]
     opened(write_page(folders, folders[0].parent / "demo.html"))
     _exit_if_failed(runs)

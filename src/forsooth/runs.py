@@ -37,7 +37,8 @@ from forsooth.records import (
     Suite,
     UsageError,
 )
-from forsooth.report import aggregate, tables
+from forsooth.report import aggregate, page, tables
+from forsooth.report.unchanged import drawn_once
 from forsooth.suites import SUITES
 from forsooth.wording import html_piece
 
@@ -223,12 +224,17 @@ def keep_judgement(folder: Path, record: Reproduction, judgement: Judgement) -> 
 
 
 def write_page(folders: str | Path | Sequence[str | Path], out: str | Path | None = None) -> Path:
-    """The page of one run, or of several; says where it is."""
-    figures: dict[str, Callable[..., Any]] = {}
-    for suite in SUITES:
-        if suite.figures:
-            figures |= importlib.import_module(suite.figures).FIGURES
-    return report.write_page(folders, out, figures=figures)
+    """The page of one run, or of several; says where it is. One that shows the same rows already stays as it is."""
+    chosen = page.folders_of(folders, out)
+
+    def draw() -> Path:
+        figures: dict[str, Callable[..., Any]] = {}
+        for suite in SUITES:
+            if suite.figures:
+                figures |= importlib.import_module(suite.figures).FIGURES
+        return report.write_page(folders, out, figures=figures)
+
+    return drawn_once(chosen, page.place_of(chosen, out), draw)
 
 
 def described_metric(metric: Metric) -> dict[str, Any]:
