@@ -25,6 +25,12 @@ NEARLY_ALL = 0.8  # ours: from this share of methods on "nearly all" holds
 MOST = 0.5
 NON_LINEAR = ("MULT", "RIGID", "XOR")
 FIXED = ("MULT", "XOR")
+WHERE_PATTERNS_LEAD = (
+    ("LIN", "WHITE", "llr"),
+    ("LIN", "WHITE", "mlp"),
+    ("XOR", "WHITE", "mlp"),
+    ("XOR", "CORR", "mlp"),
+)
 PATTERN = ("pattern_net", "pattern_attribution")
 SHAP = ("deep_shap", "deep_shap_zero", "gradient_shap", "gradient_shap_5", "shapley_sampling")
 
@@ -55,7 +61,7 @@ def question_2(tables: Tables) -> list[str]:
 
 
 def of_pattern_method(tables: Tables, method: str) -> list[str]:
-    """Worse in RIGID than where the pattern is fixed, by panel; and best in XOR and LIN, image by image."""
+    """Worse in RIGID than where the pattern is fixed, by panel; and best in LIN and XOR, image by image."""
     own = {place: table[[method]] for place, table in medians(tables).items() if method in table}
     pairs = [pair for scenario in FIXED for pair in pairs_of(own, 0, scenario, "RIGID")]
     lines = []
@@ -63,12 +69,14 @@ def of_pattern_method(tables: Tables, method: str) -> list[str]:
         by_pair = [float(table.to_numpy().mean()) for table in differences(own, pairs)]
         words = f"Q2, {method} does better in MULT and XOR than in RIGID (by panel)"
         lines.append(above(words, mean_interval(by_pair)))
-    for place in (("LIN", "WHITE", "llr"), ("LIN", "WHITE", "mlp"), ("XOR", "WHITE", "mlp"), ("XOR", "CORR", "mlp")):
-        if place in own:
-            second = best_of(tables[place], without=(*PATTERN, method))
-            words = f"Q2, {method} is ahead of all but its like in {named(place)} (here of {second})"
-            lines.append(above(words, paired(tables[place], method, second)))
-    return lines
+    return lines + [ahead(tables, method, place) for place in WHERE_PATTERNS_LEAD if place in own]
+
+
+def ahead(tables: Tables, method: str, place: Place) -> str:
+    """Whether a pattern method leads in a panel."""
+    second = best_of(tables[place], without=PATTERN)
+    words = f"Q2, {method} is ahead of all but its like in {named(place)} (here of {second})"
+    return above(words, paired(tables[place], method, second))
 
 
 def question_3(tables: Tables) -> list[str]:
@@ -90,13 +98,21 @@ def question_4(tables: Tables) -> list[str]:
     fixed = [(two, one) for one, two in pairs if one[0] in FIXED]
     lines = of_pairs("Q4, in RIGID methods do better on the CNN than on the MLP", middle, rigid)
     lines += of_pairs("Q4, in MULT and XOR methods do better on the MLP than on the CNN", middle, fixed)
+    return lines + alike_in_lin(middle, pairs)
+
+
+def alike_in_lin(middle: Tables, pairs: Sequence[tuple[Place, Place]]) -> list[str]:
+    """In LIN the networks of each pair of panels lie near each other.
+
+    middle  medians by training and method
+    """
     linear = [table.abs() for table in differences(middle, [pair for pair in pairs if pair[0][0] == "LIN"])]
     others = [table.abs() for table in differences(middle, [pair for pair in pairs if pair[0][0] != "LIN"])]
-    if linear and others:
-        more = pd.concat(others).groupby(level=0).mean() - pd.concat(linear).groupby(level=0).mean()
-        words = "Q4, CNN and MLP differ less in LIN than off it (mean distance of medians)"
-        lines.append(above(words, over_methods([more.dropna(axis=1)])))
-    return lines
+    if not linear or not others:
+        return []
+    more = pd.concat(others).groupby(level=0).mean() - pd.concat(linear).groupby(level=0).mean()
+    words = "Q4, CNN and MLP differ less in LIN than off it (mean distance of medians)"
+    return [above(words, over_methods([more.dropna(axis=1)]))]
 
 
 def edge_detector(tables: Tables) -> list[str]:
@@ -112,21 +128,21 @@ def edge_detector(tables: Tables) -> list[str]:
 
 def against_nulls(tables: Tables) -> list[str]:
     """Most methods beat every map that never looks at the network, in most panels."""
-    most: list[bool] = []
-    least: list[bool] = []
-    for table in tables.values():
-        nulls = table[rivals(table)].median()
-        if nulls.empty:
-            continue
-        best = str(nulls.idxmax())
-        found = [paired(table, method, best) for method in of_methods(table)]
-        most.append(sum(one.low > 0 for one in found) > MOST * len(found))
-        least.append(sum(one.high < 0 for one in found) > MOST * len(found))
-    if not most:
+    found = [against_best_null(table) for table in tables.values() if rivals(table)]
+    if not found:
         return []
+    most = [better > MOST for better, _ in found]
+    least = [worse > MOST for _, worse in found]
     words = "most methods beat every map that never looks at the network, in most panels (share of panels)"
-    share = share_interval(most)
-    return [verdict(words, share, holds=sum(most) > MOST * len(most), fails=sum(least) > MOST * len(most))]
+    holds = sum(most) > MOST * len(most)
+    return [verdict(words, share_interval(most), holds=holds, fails=sum(least) > MOST * len(least))]
+
+
+def against_best_null(table: pd.DataFrame) -> tuple[float, float]:
+    """The shares of methods clearly better and clearly worse than the null of the best median."""
+    best = str(table[rivals(table)].median().idxmax())
+    found = [paired(table, method, best) for method in of_methods(table)]
+    return sum(one.low > 0 for one in found) / len(found), sum(one.high < 0 for one in found) / len(found)
 
 
 def lime_fails(tables: Tables) -> list[str]:

@@ -24,11 +24,7 @@ def by_panel(rows: pd.DataFrame, metric: str) -> dict[Place, pd.DataFrame]:
 
     A map that says nothing has the worst value, as on a board. Nulls know no training: they stand at each.
     """
-    own = counted(rows[rows["part"].eq("scores") & rows["metric"].eq(metric)], scores.metric(metric))
-    if "draw" not in own:
-        own = own.assign(draw=0)
-    own = own.assign(image=own["draw"].astype(str) + "-" + own["sample"].astype(str))
-    own = own.assign(training=own["draw"].astype(str) + "-" + own["model_seed"].astype(str))
+    own = marked(counted(rows[rows["part"].eq("scores") & rows["metric"].eq(metric)], scores.metric(metric)))
     found = {}
     networks = own[own["model"].ne(NO_MODEL)]
     for (scenario, background, model), panel in networks.groupby(["scenario", "background", "model"], sort=False):
@@ -37,6 +33,16 @@ def by_panel(rows: pd.DataFrame, metric: str) -> dict[Place, pd.DataFrame]:
         beside = own[here].pivot_table(index="image", columns="method", values="value")
         found[scenario, background.partition(" ")[0], model] = table.join(beside, on="image")
     return found
+
+
+def marked(rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows with names for their image and training that hold over several datasets."""
+    draw = "0"
+    if "draw" in rows:
+        draw = rows["draw"].astype(str)
+    return rows.assign(
+        image=draw + "-" + rows["sample"].astype(str), training=draw + "-" + rows["model_seed"].astype(str)
+    )
 
 
 def of_methods(table: pd.DataFrame) -> list[str]:

@@ -56,24 +56,30 @@ def claims_of_strategies(scores: pd.DataFrame, where: str) -> list[str]:
 
 def judge_costs(found: Outcome) -> Judgement:
     """Seconds of tasks, of each one core or a share of the accelerator, beside the published hours."""
-    table = papers.table("xaitris_costs")
-    spent = seconds_by_step(found)
     scenarios = max(1, found.rows["scenario"].nunique())
     networks = int(found.rows["part"].eq("training").sum())
-    counts = {"minutes a network": max(1, networks), "hours a scenario": scenarios}
-    table["ours"] = [
-        spent[step] / counts[unit] / SECONDS[unit] for step, unit in zip(table["step"], table["unit"], strict=True)
-    ]
-    table["times less"] = table["low"] / table["ours"]
+    table = cost_table(found, {"minutes a network": max(1, networks), "hours a scenario": scenarios})
     words = [
         f"{networks} networks, {scenarios} scenarios on {found.choice.device}: seconds of tasks, each on one core or "
         "a share of the accelerator; tasks that ran side by side are added up, so that the clock shows less."
     ]
     for line in table.itertuples():
-        words.append(
-            f"{line.step}: published {line.low:g} to {line.high:g} {line.unit} on {line.on}, ours {line.ours:.3g}."
-        )
+        published = f"published {line.low:g} to {line.high:g} {line.unit} on {line.on}"
+        words.append(f"{line.step}: {published}, ours {line.ours:.3g}.")
     return judgement(table, words)
+
+
+def cost_table(found: Outcome, counts: Mapping[str, int]) -> pd.DataFrame:
+    """Published and ours, step by step.
+
+    counts  how many of what stands in a unit: networks, scenarios
+    """
+    table = papers.table("xaitris_costs")
+    spent = seconds_by_step(found)
+    steps = zip(table["step"], table["unit"], strict=True)
+    table["ours"] = [spent[step] / counts[unit] / SECONDS[unit] for step, unit in steps]
+    table["times less"] = table["low"] / table["ours"]
+    return table
 
 
 def seconds_by_step(found: Outcome) -> Mapping[str, float]:
