@@ -305,6 +305,7 @@ class Outcome:
 
     rows      all rows of the run; the column `task` has the id of the task that made them
     facts     what the cells noted, by key
+    tasks     and seconds: what kind of work each cell was, and how long it took, by key
     settings  and choice: what the plan was made from, so that a judgement can find the keys of its tasks again
     """
 
@@ -312,6 +313,8 @@ class Outcome:
     facts: Mapping[str, Mapping[str, Any]]
     settings: Any
     choice: Choice
+    tasks: Mapping[str, str] = field(default_factory=dict)
+    seconds: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -209,8 +209,15 @@ def outcome_of(work: Work, plan: Plan, settings: Any, choice: Choice) -> Outcome
         raise FailedTasks(failed)
     ids = {task.key: task.id for task in plan.tasks}
     rows = pd.read_parquet(work.folder / "scores.parquet")
-    facts = {task.key: work.cells.meta(task.key)["facts"] for task in plan.tasks}
-    return Outcome(rows=rows.assign(task=rows["cell"].map(ids)), facts=facts, settings=settings, choice=choice)
+    about = {task.key: work.cells.meta(task.key) for task in plan.tasks}
+    return Outcome(
+        rows=rows.assign(task=rows["cell"].map(ids)),
+        facts={key: meta["facts"] for key, meta in about.items()},
+        settings=settings,
+        choice=choice,
+        tasks=ids,
+        seconds={key: meta.get("seconds", 0.0) for key, meta in about.items()},
+    )
 
 
 def keep_judgement(folder: Path, record: Reproduction, judgement: Judgement) -> None:
