@@ -29,8 +29,7 @@ def several(given: Any) -> tuple[Any, ...]:
 def method_path(method: str | Method | Callable[..., torch.Tensor]) -> str:
     """The name under which a task can find the method again, in this process or another."""
     if isinstance(method, str):
-        plugins.method(method, METHODS)
-        return method
+        return plugins.method(method, METHODS).name
     if not isinstance(method, Method):
         return plugins.path_of(method)
     if method in METHODS:
@@ -64,6 +63,8 @@ def usable_device(device: str) -> str:
     """The device, if it is here."""
     if device == "auto":
         return {True: "cuda", False: "cpu"}[torch.cuda.is_available()]
+    if device == "gpu":
+        raise UsageError("`device` must be auto, cpu or cuda, got 'gpu'; did you mean cuda?")
     if device not in ("cpu", "cuda"):
         if device.lower() in ACCELERATORS:
             raise UsageError(

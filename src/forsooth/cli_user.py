@@ -42,8 +42,12 @@ def bias(
     inputs: Inputs,
     target: Target = None,
     methods: Methods = "",
-    players: Annotated[str, typer.Option(help="pixels, features, grid:N or units:LAYER")] = "pixels",
+    players: Annotated[str, typer.Option(help="auto, pixels, features, words, grid:N or units:LAYER")] = "auto",
     permutations: Annotated[str, typer.Option(help="random orders for the Shapley values, or exact")] = "1000",
+    anchor: Annotated[
+        str, typer.Option(help="permutations, or leverage: as sure with a tenth of the forwards")
+    ] = "permutations",
+    budget: Annotated[int, typer.Option(help="most forwards for all Shapley values")] = 50_000_000,
     baseline: Annotated[
         str, typer.Option(help="in place of the hidden: mean, channel_mean, zero, blur, a file")
     ] = "mean",
@@ -70,6 +74,8 @@ def bias(
         methods=listed(methods),
         players=players,
         permutations=int(permutations) if permutations.isdecimal() else permutations,
+        anchor=anchor,
+        budget=budget,
         baseline=baseline,
         data=data,
         output=output,

@@ -18,7 +18,7 @@ def subject(exact=True, permutations=100):
         x=NOISE,
         kind="a function",
         notes=("A note.",),
-        request=SimpleNamespace(permutations=permutations),
+        request=SimpleNamespace(permutations=permutations, anchor="permutations"),
         forwards=lambda: 64,
     )
 
@@ -42,6 +42,14 @@ GOOD = ("lime", 0.01, "A", True, True)
 QUICK = ("deep_lift", 0.05, "B", True, True)
 TIED = ("lrp", 0.06, "B", True, True)
 POOR = ("gradient", 0.45, "C", False, True)
+
+
+def test_who_plays_all_coalitions_is_said_to_be_the_anchor():
+    exact = ("kernel_shap", 2e-9, "A", True, True)
+    told = "kernel_shap is no rival here: with so few players it plays all coalitions, so what it gives is the Shapley"
+    assert told in " ".join(words.summary(subject(), table(exact, GOOD), NOISE, set()).split())
+    assert "no rival" not in words.summary(subject(), table(GOOD), NOISE, set())
+    assert "no rival" not in words.summary(subject(exact=False), table(exact, GOOD), NOISE, set())
 
 
 def test_the_quick_are_named_beside_the_best_where_those_cost_much():

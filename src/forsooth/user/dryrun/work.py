@@ -126,7 +126,7 @@ def plan(request: DryRunRequest) -> Plan:
 def usable_images(request: DryRunRequest) -> Images:
     """Where the images come from; UsageError unless they can prove that a model uses an artefact."""
     path = str(Path(request.data).resolve())
-    classes = len(planted.class_names(path, 0))
+    classes = len(planted.class_names(path, 0, least=1))  # which play no part
     if request.images is not None and request.images < 3 * classes:
         least = f"at least {3 * classes}, three for each of {classes} classes"
         raise UsageError(f"`images` must be {least}, got {request.images}")

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from forsooth import chunks, plugins, seeds
-from forsooth.adapters import inputs, methods, models
+from forsooth.adapters import inputs, methods, models, texts
 from forsooth.adapters.methods import NamedMethod
 from forsooth.adapters.places import placed
 from forsooth.attributions import METHODS
@@ -48,7 +48,8 @@ def answer(
     """How often every method would draw attention to functionless patches. See `forsooth.independence`."""
     begun = time.monotonic()
     plugins.known(request.methods, METHODS)  # words and files come first: to build the model may take long
-    placed(request.patch, inputs.batch(request.inputs, "inputs")[0], seed=request.seed)
+    if texts.read(request.inputs) is None:  # of texts the places are known when the model has read them
+        placed(request.patch, inputs.batch(request.inputs, "inputs")[0], seed=request.seed)
     thing = models.load_model(request.model)
     check_module(thing)
     with models.in_eval(thing):
