@@ -44,14 +44,6 @@ TIED = ("lrp", 0.06, "B", True, True)
 POOR = ("gradient", 0.45, "C", False, True)
 
 
-def test_who_plays_all_coalitions_is_said_to_be_the_anchor():
-    exact = ("kernel_shap", 2e-9, "A", True, True)
-    told = "kernel_shap is no rival here: with so few players it plays all coalitions, so what it gives is the Shapley"
-    assert told in " ".join(words.summary(subject(), table(exact, GOOD), NOISE, set()).split())
-    assert "no rival" not in words.summary(subject(), table(GOOD), NOISE, set())
-    assert "no rival" not in words.summary(subject(exact=False), table(exact, GOOD), NOISE, set())
-
-
 def test_the_quick_are_named_beside_the_best_where_those_cost_much():
     text = words.summary(subject(), table(GOOD, QUICK, TIED, POOR), NOISE, {"lime"})
     assert text.splitlines()[0].startswith("25 inputs of a function, 6 features; Shapley values from all 64 coalitions")
