@@ -53,6 +53,7 @@ def _about(results: Results) -> Values:
     return {
         **{name: run[name] for name in ("suite", "title", "question", "preset", "seed", "command", "facts", "cells")},
         **{name: _flat(run[name]) for name in ("versions", "hardware", "settings")},
+        "table": run["table"],
         "reproduction": run["reproduction"] and _reproduction(run["reproduction"]),
         "factors": ", ".join(run["factors"]),
         "levels": {factor: ", ".join(levels(results, factor)) for factor in run["factors"]},

@@ -41,8 +41,8 @@ def write_page(
     out      a folder, or the page's own path ending in .html; without it the page goes into the folder of the one run
     figures  name -> function that draws, beside the figures that all suites share
     """
-    folders = _folders(run_dirs, out)
-    page = _place(folders, out)
+    folders = folders_of(run_dirs, out)
+    page = place_of(folders, out)
     runs = [read(folder) for folder in folders]
     tables = [all_medians(results) for results in runs]
     names = _names(folders)
@@ -63,7 +63,7 @@ def write_page(
     return page
 
 
-def _folders(run_dirs: str | Path | Sequence[str | Path], out: str | Path | None) -> list[Path]:
+def folders_of(run_dirs: str | Path | Sequence[str | Path], out: str | Path | None) -> list[Path]:
     if isinstance(run_dirs, str | Path):
         return [Path(run_dirs)]
     folders = [Path(folder) for folder in run_dirs]
@@ -72,7 +72,7 @@ def _folders(run_dirs: str | Path | Sequence[str | Path], out: str | Path | None
     return folders
 
 
-def _place(folders: Sequence[Path], out: str | Path | None) -> Path:
+def place_of(folders: Sequence[Path], out: str | Path | None) -> Path:
     """The path of the page."""
     target = folders[0] if out is None else Path(out)
     if target.suffix == ".html":
@@ -215,6 +215,7 @@ def _source(name: str) -> str:
 
 CONTENTS = (  # place, words, what a chapter must have for it
     ("findings", "Findings", "verdict"),
+    ("answer", "The answer", "table"),
     ("published", "Ours beside theirs", "reproduction"),
     ("boards", "Leaderboards", "boards"),
     ("panels", "Panel by panel", "boards"),

@@ -24,6 +24,7 @@ from forsooth.models import specimens
 from forsooth.records import Method, UsageError
 from forsooth.user.check import verdicts
 from forsooth.user.check.evidence import Evidence, Trial
+from forsooth.user.check.work import wrong_shape as wrong_shape_of
 
 KINDS = ("image 1×8×8", "image 3×16×16", "ViT 1×8×8", "table of 6", "words 5×4")
 PAGE = (Path(__file__).parents[3] / "docs" / "add-one.md").read_text()
@@ -374,7 +375,10 @@ def test_the_catalogue_keeps_the_contract(method):
 def test_a_captum_class_and_paths():
     assert forsooth.check(InputXGradient).words.startswith("InputXGradient keeps the contract")
     found = forsooth.check("own_methods:RECORD")
-    assert "Next: forsooth run SUITE --methods own_methods:RECORD" in found.words
+    assert (
+        "Next: forsooth run xaitris --preset demo --methods saliency,sobel,random,oracle,own_methods:RECORD"
+        in found.words
+    )
     nameless = dataclasses.replace(own_methods.RECORD, needs=("gradients",))
     with pytest.raises(UsageError, match=r"`needs` of mine must be among gradient, .*, got gradients"):
         forsooth.check(nameless)
@@ -435,6 +439,13 @@ def test_the_page_says_what_is_printed(tmp_path, monkeypatch):
     printed = [" ".join(line.split()) for line in done.stdout.splitlines()]
     for said in shown.splitlines():
         assert said.strip() in ("", "…") or " ".join(said.split()) in printed
+
+
+def test_a_map_without_channels_is_told_how_to_have_them():
+    x = torch.zeros(2, 3, 4, 4)
+    assert "maps[:, None].expand_as(x) gives all channels" in wrong_shape_of(x.sum(1), x)
+    assert "expand_as" not in wrong_shape_of(x[:, 0, 0], x) + wrong_shape_of(x[:1], x)
+    assert wrong_shape_of(x, x) == "" and "list, which is no tensor" in wrong_shape_of([1], x)
 
 
 def without_channels(model, x, target):

@@ -332,6 +332,9 @@ def test_at_the_terminal(photos, here, monkeypatch, capsys):
     assert "center_brightness: own_trainings:my_map puts" in done.stdout and "oracle" in done.stdout
     assert "striped_hue: the model is right on" in done.stdout and "Open the page:" in done.stdout
     run = json.loads(Path("run/run.json").read_text())
+    shown = {line["method"]: line["present"] for line in run["table"] if line["artefact"] == "center_brightness"}
+    assert {"saliency", "own_trainings:my_map", "oracle"} <= set(shown) and shown["saliency"].endswith("]")
+    assert shown["saliency"] in Path("run/report.html").read_text()
     assert run["command"].startswith(
         f"forsooth dryrun --data {photos} --train own_trainings:learns --methods saliency,"
     )

@@ -57,7 +57,7 @@ def summary(subject: Subject, table: pd.DataFrame, noise: Sequence[float], costl
         cheaper=with_word(cheaper, promises),
         floor=table["m_bias"][table["kind"].eq("anchor")].max(),
         promises=promises,
-        anchors=the_anchor_itself(methods, exact=subject.exact),
+        same=the_anchor_itself(methods, exact=subject.exact),
         rough=len(rough),
         unconverged=unconverged,
         noisy=not subject.exact and np.median(finite or [0.0]) >= UNCONVERGED,

@@ -1,6 +1,7 @@
 """The games and the methods, a piece at a time, and the answer from all pieces."""
 
 import dataclasses
+import time
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -22,7 +23,7 @@ from forsooth.records import Cell, Method
 from forsooth.scores.promises import completeness_gap
 from forsooth.suites import explain
 from forsooth.suites.bias import anchor as anchors
-from forsooth.user.bias import price, words
+from forsooth.user.bias import page, price, words
 from forsooth.user.bias.request import BiasRequest
 from forsooth.user.bias.result import END, BiasResult, Judged, tabled
 from forsooth.user.bias.subject import Subject, prepare, prepare_again
@@ -45,6 +46,7 @@ def answer(
     request: BiasRequest, *, out: Path | None = None, workers: int = 1, progress: Progress | None = None
 ) -> BiasResult:
     """M_bias of every method on the model and inputs of the request. See `forsooth.bias`."""
+    begun = time.monotonic()
     request.check()  # words and files come first: to build the model may take long
     if texts.read(request.inputs) is None:
         inputs.batch(request.inputs, "inputs")
@@ -63,9 +65,12 @@ def answer(
     judged = judged_from(subject, chosen, cells)
     table, rows = tabled(judged)
     costly = {one.name for one in chosen if one.method.cost != "passes"}
-    result = BiasResult(table, rows, words.summary(subject, table, judged.noise, costly))
+    summary = words.summary(subject, table, judged.noise, costly)
+    seconds = time.monotonic() - begun
+    result = BiasResult(table, rows, summary, page=page.page(request, subject, chosen, judged, rows, seconds))
     if folder is not None:
         result.keep(folder, "bias", result.rows)
+        result.report(folder)
     return result
 
 

@@ -12,14 +12,14 @@ from forsooth.user.check.evidence import Evidence
 from forsooth.user.check.units import BY_HAND, UnitTest
 from forsooth.user.check.units import summary as units_in_words
 from forsooth.user.check.verdicts import OK, Verdict, verdicts
-from forsooth.user.results import Result
+from forsooth.user.pages import Page, PagedResult, described_methods
 from forsooth.wording import joined
 
 ALL = "all"  # stands in the column `input` for a line about all inputs together
 
 
 @dataclass(frozen=True)
-class CheckResult(Result):
+class CheckResult(PagedResult):
     """Whether a method keeps the contract of every method of the catalogue.
 
     table   one line per check and kind of input: check, input, status (ok, wrong, note or inconclusive; pass, fail or
@@ -62,7 +62,15 @@ def result_of(named: NamedMethod, evidence: Sequence[Evidence], tests: Sequence[
     )
     if tests:
         summary += f"\n{units_in_words(tests)}"
-    return CheckResult(table, table, summary, passed=not wrong.any())
+    page = Page(
+        suite="check",
+        question=f"Does {named.name} keep the contract that every method of the catalogue keeps?",
+        command=f"forsooth check {named.name}" if named.portable else "",
+        settings={"method": named.name},
+        methods=described_methods([named]),
+        rows=[{"suite": "check", "part": "check", "method": named.name, "said": " · ".join(line)} for line in lines],
+    )
+    return CheckResult(table, table, summary, passed=not wrong.any(), page=page)
 
 
 def lines_of(named: NamedMethod, seen: Evidence, *, works: bool) -> list[Line]:

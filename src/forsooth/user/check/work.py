@@ -28,13 +28,15 @@ from forsooth.user.check import units
 from forsooth.user.check.evidence import Evidence, Trial, identical
 from forsooth.user.check.request import CheckRequest
 from forsooth.user.check.result import CheckResult, result_of
+from forsooth.user.requests import answer_folder
 
 State = dict[str, Any]  # by the keys of `words.CHANGES`
 
 
-def answer(request: CheckRequest, *, progress: Progress | None = None) -> CheckResult:
+def answer(request: CheckRequest, *, out: Path | None = None, progress: Progress | None = None) -> CheckResult:
     """Tries the method on small networks and says what breaks the contract. See `forsooth.check`."""
     named = request.named()
+    folder = answer_folder(out, "check")
     bar = progress or fitting_progress()
     evidence = []
     with surroundings_restored(), explain.lent_randomness(request.seed):  # torch draws weights when it makes a layer
@@ -47,7 +49,11 @@ def answer(request: CheckRequest, *, progress: Progress | None = None) -> CheckR
         bar.doing([f"check: {units.BY_HAND}"])
         tests = [unit_test(named.method, build(), request) for build in UNITS]
         bar.step(f"check: {units.BY_HAND}")
-    return result_of(named, evidence, tests)
+    result = result_of(named, evidence, tests)
+    if folder is not None:
+        result.keep(folder, "check", result.rows)
+        result.report(folder)
+    return result
 
 
 def unit_test(method: Method, unit: Unit, request: CheckRequest) -> units.UnitTest:
@@ -131,6 +137,8 @@ def wrong_shape(maps: Any, x: Tensor) -> str:
         came = f"{type(maps).__name__}, which is no tensor"
     elif tuple(maps.shape) != shape:
         came = str(tuple(maps.shape))
+        if len(shape) > 2 and tuple(maps.shape) == (shape[0], *shape[2:]):
+            came += ": maps[:, None].expand_as(x) gives all channels of a place its value"
     else:
         return ""
     return f"the map must be a tensor with the shape of x {shape}, got {came}"
