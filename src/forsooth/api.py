@@ -183,7 +183,7 @@ def bias(
     players       auto (words of a text, pixels or features while they are few, else patches), pixels, features, words,
                   grid:N, units:LAYER, or integer labels (*spatial) or (*shape)
     permutations  random orders from which the Shapley values are estimated, or "exact" for at most 20 players
-    anchor        permutations, or leverage: a least squares as sure as these, with a tenth of their forwards (a fifth
+    anchor        permutations, or leverage: a least squares as sure as these, with a tenth of their forwards (a quarter
                   above 64 players)
     budget        most forwards for all Shapley values; a request that takes more is refused before it begins
     baseline      what replaces hidden features: mean, channel_mean, zero, blur, or values (*shape) or (n, *shape)

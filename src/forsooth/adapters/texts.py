@@ -77,11 +77,11 @@ def _whole(value: Any, argument: str) -> Tensor:
 def embedding_of(module: nn.Module, texts: Texts) -> nn.Embedding | None:
     """The table that a module looks its token ids up in: the first that is given just them."""
     tables = [part for part in module.modules() if isinstance(part, nn.Embedding)]
-    found: list[nn.Embedding] = []
-    first = texts.ids[:1]
+    found: list[Any] = []
+    first = texts.ids[:1].cpu()
 
     def noting(table: nn.Module, given: tuple[Any, ...]) -> None:
-        if isinstance(table, nn.Embedding) and torch.equal(given[0], first.to(given[0].device)):
+        if torch.equal(given[0].cpu(), first):
             found.append(table)
 
     handles = [table.register_forward_pre_hook(noting) for table in tables]

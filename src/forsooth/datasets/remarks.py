@@ -18,8 +18,7 @@ def on_images(facts: Facts) -> list[str]:
         return [f"Images are generated: {facts['n']:,} dead leaves of {classes} kinds."]
     used = sum(facts["counts"].values())
     sentences = [f"{used:,} of {facts['available']:,} images used, {in_classes(facts['classes'])}."]
-    if facts.get("masks"):
-        sentences.append(f"Masks of other images, by the names of files and folder, left out: {facts['masks']:,}.")
+    sentences += on_masks(facts)
     if facts["unreadable"]:
         sentences.append(unreadable(facts["unreadable"]))
     if facts["without_class"]:
@@ -27,6 +26,12 @@ def on_images(facts: Facts) -> list[str]:
     if facts["enlarged"]:
         sentences.append(f"Images smaller than {facts['side']} px, enlarged: {facts['enlarged']}.")
     return sentences
+
+
+def on_masks(facts: Facts) -> list[str]:
+    if not facts.get("masks"):
+        return []
+    return [f"Masks of other images, by the names of files and folder, left out: {facts['masks']:,}."]
 
 
 def in_classes(names: Sequence[str]) -> str:

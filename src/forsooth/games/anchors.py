@@ -159,10 +159,7 @@ def estimated(phi: Tensor, left: Tensor, samples: int) -> Estimate:
     count = left.shape[1]
     if count == 0:
         return Estimate(phi, torch.zeros_like(phi), phi[:, None], phi.new_ones(1), 0)
-    apart = left - left.mean(dim=1, keepdim=True)
-    error = (apart.square().sum(dim=1) * (count - 1) / count).sqrt()
     idle = (phi == 0).all(dim=1)
-    pseudo = phi[:, None] - (count - 1) * apart
-    error = error.masked_fill(idle[:, None], 0)
-    pseudo = pseudo.masked_fill(idle[:, None, None], 0)
-    return Estimate(phi, error, pseudo, phi.new_ones(count), samples)
+    apart = (left - left.mean(dim=1, keepdim=True)).masked_fill(idle[:, None, None], 0)
+    error = (apart.square().sum(dim=1) * (count - 1) / count).sqrt()
+    return Estimate(phi, error, phi[:, None] - (count - 1) * apart, phi.new_ones(count), samples)

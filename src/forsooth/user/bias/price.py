@@ -44,7 +44,7 @@ def cheaper(subject: Subject) -> str:
     """What would cost less."""
     ways = ["fewer inputs", "larger players (grid:N)"]
     if not subject.exact and subject.request.anchor != "leverage":
-        ways.append("anchor leverage, at a fifth to a tenth of the forwards")
+        ways.append("anchor leverage, at a quarter to a tenth of the forwards")
     return f"cheaper are {', '.join(ways[:-1])} or {ways[-1]}"
 
 

@@ -29,7 +29,7 @@ class BiasRequest:
                   grid:N, units:LAYER, or integer labels (*spatial) or (*shape)
     permutations  random orders of joining, or "exact"
     anchor        permutations: walks along these orders; leverage: least squares with a tenth of their forwards, a
-                  fifth above 64 players
+                  quarter above 64 players
     budget        most forwards for all Shapley values
     baseline      mean, channel_mean, zero, blur, or values (*shape) or (n, *shape)
     data          (k, *shape), what means are taken over and what methods read as background; None: the inputs

@@ -23,9 +23,9 @@ from forsooth.user.bias.request import BiasRequest
 REFERENCES = 1_000  # of the data: averaged into the baseline, and given to methods that read training inputs
 PREDICTED = 10_000  # of the data: asked for their predicted class, so that all classes are among the references
 BEFORE_LAYER = 256  # inputs sent through the part before a layer at once
-FEW = 64  # players up to which a tenth of the forwards of walks is enough for least squares; a fifth above
+FEW = 64  # players up to which a tenth of the forwards of walks is enough for least squares; a quarter above
 SHARE_OF_FEW = 10
-SHARE_OF_MANY = 5
+SHARE_OF_MANY = 4
 LARGE = 64  # pixels from which patches play by default
 GRID = 8  # and how many of these along each axis
 SHARED = ("mean", "channel_mean", "zero")  # baselines that are the same for all inputs
@@ -226,10 +226,8 @@ def cut(adapted: models.Adapted, given: Any) -> Stage:
     """What is played, what runs before it, and the layer between them: units:LAYER cuts the module in two."""
     if not (isinstance(given, str) and given.startswith("units:")):
         return Stage(adapted.model, framed=adapted.framed)
-    if adapted.framed is not None:
-        raise UsageError(f"`players` {given} must be asked of texts without padding: take players words")
-    if adapted.module is None:
-        raise UsageError(f"`players` {given} must be asked of a torch module, got {adapted.kind}")
+    check_cut(adapted, given)
+    assert adapted.module is not None
     name = given.removeprefix("units:")
     parts = [part for part, _ in adapted.module.named_modules() if part and part.startswith(adapted.inner)]
     layer = f"{adapted.inner}{name}"
@@ -237,6 +235,14 @@ def cut(adapted: models.Adapted, given: Any) -> Stage:
         raise unknown(name, [part.removeprefix(adapted.inner) for part in parts], argument="players units:")
     head, tail = layers.split(adapted.module, layer)
     return Stage(tail, head, layer)
+
+
+def check_cut(adapted: models.Adapted, given: str) -> None:
+    """UsageError where a model has no layers to be played on."""
+    if adapted.framed is not None:
+        raise UsageError(f"`players` {given} must be asked of texts without padding: take players words")
+    if adapted.module is None:
+        raise UsageError(f"`players` {given} must be asked of a torch module, got {adapted.kind}")
 
 
 def by_default(given: Any, adapted: models.Adapted, shown: Tensor) -> Any:
