@@ -8,10 +8,11 @@ import pytest
 import forsooth
 
 SOURCE = Path(forsooth.__file__).parent
-FLOOR = {"records", "seeds", "chunks", "dense", "names", "digests", "strangers", "wording"}
+FLOOR = {"errors", "records", "seeds", "chunks", "dense", "names", "digests", "strangers", "wording"}
 ROOMS = {"datasets", "models", "attributions", "scores", "games", "papers"}
 MAY_IMPORT = {
-    "records": set(),
+    "errors": set(),
+    "records": {"errors"},
     "seeds": set(),
     "chunks": set(),
     "dense": set(),
@@ -20,7 +21,7 @@ MAY_IMPORT = {
     "progress": set(),
     "wording": set(),
     "counted": {"records"},
-    "names": {"records"},
+    "names": {"errors"},
     "papers": {"records", "names"},
     "stats": {"records"},
     "games": FLOOR,
@@ -31,12 +32,15 @@ MAY_IMPORT = {
     "plain": set(),
     "store": {"records"},
     "schedule": {"records"},
-    "processes": {"records", "schedule"},
+    "service": {"records", "schedule"},
+    "processes": {"records", "schedule", "service"},
     "cluster": {"records", "schedule", "store"},
     "surroundings": set(),
     "isolation": {"records"},
     "nursery": {"isolation"},
-    "engine": {"records", "store", "plain", "schedule", "processes", "cluster", "isolation"},
+    "group": {"records"},
+    "shared": {"records"},
+    "engine": {"records", "store", "plain", "schedule", "processes", "cluster", "isolation", "group", "shared"},
     "foreign": {"records"},
     "plugins": {"records", "names", "foreign", "surroundings"},
     "adapters": FLOOR | {"games", "engine", "plugins", "foreign", "surroundings"},
@@ -45,7 +49,7 @@ MAY_IMPORT = {
     "analysis": {"records", "names", "wording", "store", "report", "stats"},
     "suites": FLOOR
     | ROOMS
-    | {"engine", "store", "plain", "plugins", "settings", "counted", "stats", "report"}
+    | {"engine", "group", "shared", "store", "plain", "plugins", "settings", "counted", "stats", "report"}
     | {"surroundings", "isolation"},
     "user": FLOOR
     | {
@@ -53,9 +57,9 @@ MAY_IMPORT = {
         *("engine", "store", "plain", "plugins", "adapters", "arguments", "progress", "runs", "isolation"),
     },
     "arguments": FLOOR | {"plugins", "store", "attributions"},
-    "terminal": {"progress", "records"},
-    "cli_user": {"records", "api", "report", "terminal"},
-    "cli_runs": FLOOR | {"analysis", "api", "attributions", "scores", "terminal"},
+    "terminal": {"progress", "errors"},
+    "cli_user": {"errors", "report", "runs", "terminal"},
+    "cli_runs": FLOOR | {"analysis", "attributions", "scores", "settings", "store", "suites", "runs", "terminal"},
     "runs": {
         *("records", "names", "wording", "plugins", "store", "engine"),
         *("report", "analysis", "attributions", "suites"),
@@ -76,21 +80,7 @@ MAY_IMPORT = {
         "suites",
         "attributions",
     },
-    "cli": FLOOR
-    | ROOMS
-    | {
-        "api",
-        "cli_user",
-        "cli_runs",
-        "analysis",
-        "terminal",
-        "report",
-        "progress",
-        "suites",
-        "store",
-        "runs",
-        "settings",
-    },
+    "cli": {"errors", "names", "api", "cli_user", "cli_runs", "processes", "terminal", "suites", "runs"},
 }
 
 

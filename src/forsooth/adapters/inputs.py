@@ -13,6 +13,10 @@ from forsooth.records import UsageError
 
 FILES = (".npy", ".npz", ".safetensors")
 MOST_NAMES = 12  # of columns that an error shows
+CURES = {  # what people have instead
+    ".csv": "; in Python give pandas.read_csv(…), for the terminal numpy.save its numbers",
+    ".pt": "; in Python give torch.load(…), for the terminal numpy.save its numbers",
+}
 
 
 def is_file(value: Any) -> bool:
@@ -96,7 +100,8 @@ def from_file(path: Path, argument: str) -> Any:
 def arrays_in(path: Path, argument: str) -> dict[str, Any]:
     """All arrays in a .npy, .npz or .safetensors file by name; that of a .npy file has the file's."""
     if path.suffix not in FILES:
-        raise UsageError(f"`{argument}` must be a {', '.join(FILES[:-1])} or {FILES[-1]} file, got {path}")
+        cure = CURES.get(path.suffix, "")
+        raise UsageError(f"`{argument}` must be a {', '.join(FILES[:-1])} or {FILES[-1]} file, got {path}{cure}")
     if not path.is_file():
         raise UsageError(f"`{argument}` must be a file that is there, got {path}")
     try:

@@ -34,7 +34,7 @@ KINDS = {
 DEFAULTS: Mapping[str, Any] = {
     **{"question": "", "preset": "", "seed": 0, "command": "", "started": "", "seconds": 0.0},
     **{"settings": {}, "versions": {}, "hardware": {}, "levels": {}, "reproduction": None},
-    **{"exhibits": [], "pictures": [], "facts": [], "cells": [], "classes": []},
+    **{"exhibits": [], "pictures": [], "facts": [], "cells": [], "classes": [], "table": []},
 }
 
 

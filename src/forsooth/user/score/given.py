@@ -43,10 +43,17 @@ def maps_from(value: Any, known: Collection[str]) -> dict[str, Maps]:
         return maps_by_name(dict(value), "maps")
     if not isinstance(value, str | Path):
         return {"maps": Maps(numbers(value, "maps"))}
-    path = Path(value)
+    path = there(value, "maps")
     if path.is_dir():
         return maps_in_folder(path, known)
     return maps_by_name(inputs.arrays_in(path, "maps"), path.stem)
+
+
+def there(value: str | Path, argument: str) -> Path:
+    """The path, if there is a file or a folder."""
+    if not Path(value).exists():
+        raise UsageError(f"`{argument}` must be a file or a folder that is there, got {value}")
+    return Path(value)
 
 
 def maps_by_name(arrays: dict[str, Any], stem: str) -> dict[str, Maps]:
@@ -135,7 +142,7 @@ def known_truth(truth: Any) -> Samples:
         if truth.truth is None:
             raise UsageError(f"`truth` must be a dataset whose truth is known, got {truth.name!r}")
         return Samples(truth.name, counted_ids(truth.truth), truth.truth, truth.x)
-    if isinstance(truth, str | Path) and Path(truth).is_dir():
+    if isinstance(truth, str | Path) and there(truth, "truth").is_dir():
         folder = Path(truth)
         if (folder / FILE).is_file():
             return read_samples(folder)
