@@ -8,18 +8,20 @@ import pytest
 import forsooth
 
 SOURCE = Path(forsooth.__file__).parent
-FLOOR = {"records", "seeds", "chunks", "dense", "names", "digests", "wording"}
+FLOOR = {"errors", "records", "seeds", "chunks", "dense", "names", "digests", "strangers", "wording"}
 ROOMS = {"datasets", "models", "attributions", "scores", "games", "papers"}
 MAY_IMPORT = {
-    "records": set(),
+    "errors": set(),
+    "records": {"errors"},
     "seeds": set(),
     "chunks": set(),
     "dense": set(),
     "digests": {"records"},
+    "strangers": set(),
     "progress": set(),
     "wording": set(),
     "counted": {"records"},
-    "names": {"records"},
+    "names": {"errors"},
     "papers": {"records", "names"},
     "stats": {"records"},
     "games": FLOOR,
@@ -43,7 +45,7 @@ MAY_IMPORT = {
     "plugins": {"records", "names", "foreign", "surroundings"},
     "adapters": FLOOR | {"games", "engine", "plugins", "foreign", "surroundings"},
     "settings": {"records", "names", "wording"},
-    "report": {"records", "names", "wording", "store", "papers", "counted", "stats", "scores"},
+    "report": {"records", "names", "wording", "strangers", "store", "papers", "counted", "stats", "scores"},
     "analysis": {"records", "names", "wording", "store", "report", "stats"},
     "suites": FLOOR
     | ROOMS
@@ -55,9 +57,9 @@ MAY_IMPORT = {
         *("engine", "store", "plain", "plugins", "adapters", "arguments", "progress", "runs", "isolation"),
     },
     "arguments": FLOOR | {"plugins", "store", "attributions"},
-    "terminal": {"progress", "records"},
-    "cli_user": {"records", "api", "report", "terminal"},
-    "cli_runs": FLOOR | {"analysis", "api", "attributions", "scores", "terminal"},
+    "terminal": {"progress", "errors"},
+    "cli_user": {"errors", "report", "runs", "terminal"},
+    "cli_runs": FLOOR | {"analysis", "attributions", "scores", "settings", "store", "suites", "runs", "terminal"},
     "runs": {
         *("records", "names", "wording", "plugins", "store", "engine"),
         *("report", "analysis", "attributions", "suites"),
@@ -78,22 +80,7 @@ MAY_IMPORT = {
         "suites",
         "attributions",
     },
-    "cli": FLOOR
-    | ROOMS
-    | {
-        "api",
-        "processes",
-        "cli_user",
-        "cli_runs",
-        "analysis",
-        "terminal",
-        "report",
-        "progress",
-        "suites",
-        "store",
-        "runs",
-        "settings",
-    },
+    "cli": {"errors", "names", "api", "cli_user", "cli_runs", "processes", "terminal", "suites", "runs"},
 }
 
 

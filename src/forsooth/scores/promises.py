@@ -4,6 +4,7 @@ import torch
 from torch import Tensor
 
 from forsooth.records import Metric, UsageError
+from forsooth.scores.maps import check_maps
 
 FLOOR = 1e-3  # of the sum of absolute values, below which a promised total counts as zero
 
@@ -22,6 +23,7 @@ def completeness_gap(attribution: Tensor, total: Tensor) -> Tensor:
 
     Completeness [sundararajan2017axiomatic], conservation [bach2015pixelwise].
     """
+    check_maps(attribution)
     if total.shape != attribution.shape[:1]:
         raise UsageError(f"`total` must have the shape {tuple(attribution.shape[:1])}, got {tuple(total.shape)}")
     values = attribution.detach().flatten(1).to(torch.float64)

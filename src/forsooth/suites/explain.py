@@ -62,9 +62,7 @@ def attribute(asked: str | Method, question: Question) -> Cell:
         return made
     tensors = {"maps": made.tensors["maps"].float()}
     if record.promise:
-        method = with_game(record, question.game)
-        given = {"background": question.background}
-        tensors["promised"] = promised(method, question.model, question.x, question.target, **given).cpu()
+        tensors["promised"] = promised_of(record, question).cpu()
     return replace(made, tensors=tensors)
 
 
@@ -142,7 +140,7 @@ def maps_of(method: Method, question: Question, *, stream: str | None = None) ->
         # Copies, since a user's method may write into what it is handed.
         return ready(question.model, x.clone(), target.clone(), **shared, truth=truth, **drawn)
 
-    size = max(1, VALUES_AT_ONCE // max(1, question.x[:1].numel()))
+    size = at_once(question.x)
     # A user's method or null sees all images at once, since it may fit on them or draw for all of them in turn.
     if question.whole or method.null or plugins.is_users(method) or "fit" in method.needs:
         size = max(1, len(question.x))
@@ -168,6 +166,22 @@ def draws(seed: int, name: str, samples: Tensor) -> dict[str, Any]:
     }
 
 
+def promised_of(method: Method, question: Question) -> Tensor:
+    """`promised` of all inputs, in slices that fit the memory. (n,)"""
+
+    def of(x: Tensor, target: Tensor, rows: Tensor) -> Tensor:
+        ready = with_game(method, _game_of(question, rows))
+        return promised(ready, question.model, x, target, background=question.background)
+
+    rows = torch.arange(len(question.x))
+    return chunks.over(of, question.x, question.target, rows, size=at_once(question.x))
+
+
+def at_once(x: Tensor) -> int:
+    """How many of the inputs x (n, *shape) are handed over together."""
+    return max(1, VALUES_AT_ONCE // max(1, x[:1].numel()))
+
+
 @torch.no_grad()
 def promised(
     method: Method, model: Callable[[Tensor], Tensor], x: Tensor, target: Tensor, *, background: Tensor | None = None
@@ -188,7 +202,8 @@ def promised(
     elif method.promise == "complete to background":
         if background is None:
             raise UsageError(f"`background` must be given to check what `{method.name}` promises, got none")
-        total = total - model(background.to(x))[:, target].mean(0)
+        answers = chunks.over(lambda part: model(part.to(x)), background, size=at_once(background))
+        total = total - answers[:, target].mean(0)
     elif method.retained is not None:
         total = total - method.retained(model, x, target, **method.settings).to(total)
     return total
