@@ -19,6 +19,7 @@ MAY_IMPORT = {
     "progress": set(),
     "wording": set(),
     "counted": {"records"},
+    "frames": set(),
     "names": {"records"},
     "papers": {"records", "names"},
     "stats": {"records"},
@@ -40,15 +41,15 @@ MAY_IMPORT = {
     "plugins": {"records", "names", "foreign", "surroundings"},
     "adapters": FLOOR | {"games", "engine", "plugins", "foreign", "surroundings"},
     "settings": {"records", "names", "wording"},
-    "report": {"records", "names", "wording", "store", "papers", "counted", "stats", "scores"},
+    "report": {"records", "names", "wording", "store", "papers", "counted", "frames", "stats", "scores"},
     "analysis": {"records", "names", "wording", "store", "report", "stats"},
     "suites": FLOOR
     | ROOMS
-    | {"engine", "store", "plain", "plugins", "settings", "counted", "stats", "report"}
+    | {"engine", "store", "plain", "plugins", "settings", "counted", "frames", "stats", "report"}
     | {"surroundings", "isolation"},
     "user": FLOOR
     | {
-        *("games", "datasets", "models", "attributions", "scores", "counted", "stats", "suites", "report"),
+        *("games", "datasets", "models", "attributions", "scores", "counted", "frames", "stats", "suites", "report"),
         *("engine", "store", "plain", "plugins", "adapters", "arguments", "progress", "runs", "isolation"),
     },
     "arguments": FLOOR | {"plugins", "store", "attributions"},

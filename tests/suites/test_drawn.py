@@ -46,7 +46,7 @@ def test_images_of_a_sorted_folder_are_explained_evenly_and_stand_behind_each_ot
         assert torch.isin(rows, dataset.splits["train"]).all(), role
         assert even(dataset.strata[rows].unique(return_inverse=True)[1], 8) or len(rows) == len(dataset.splits["train"])
     rows = torch.cat([*planted.explained_rows(dataset, spec, samples=8).values()])
-    table = pd.DataFrame(planted.class_counts(dataset, rows, role="explained", where={}))
+    table = pd.DataFrame(planted.class_counts(dataset, {"explained": rows}, where={}))
     assert table["count"].tolist() == [2] * 8 and set(table["class"]) >= {"c0, with", "c3, without"}
 
 

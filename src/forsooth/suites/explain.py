@@ -12,13 +12,15 @@ from torch import Tensor
 
 from forsooth import chunks, isolation, plugins, seeds, surroundings
 from forsooth.attributions import METHODS
-from forsooth.records import BROKEN, TOLERANCE, WHOLE, Cell, Method, Metric, Row, Status, UsageError
+from forsooth.records import BROKEN, TOLERANCE, WHOLE, Cell, Method, Metric, Row, Status
 from forsooth.scores.bounds import emd_between
 from forsooth.scores.promises import completeness_gap
+from forsooth.scores.promises import promised as promised
 from forsooth.scores.transport import Normaliser
 from forsooth.surroundings import lent_randomness as lent_randomness
 
 Wrap = Callable[[Method], Method]
+Values = Tensor | Sequence[Any]
 BOUNDED: Mapping[str, Normaliser] = {"emd": "largest", "emd_released": "released"}  # what each divides by
 VALUES_AT_ONCE = 2**20  # input values handed to a method at once: 256 images of 64×64
 
@@ -168,32 +170,6 @@ def draws(seed: int, name: str, samples: Tensor) -> dict[str, Any]:
     }
 
 
-@torch.no_grad()
-def promised(
-    method: Method, model: Callable[[Tensor], Tensor], x: Tensor, target: Tensor, *, background: Tensor | None = None
-) -> Tensor:
-    """What the map promises to sum to: f(x), less f(baseline) for a method that explains a difference. (n,)
-
-    The baseline is the one that the method was given (*shape) or (n, *shape), see `with_game`; zeros where none was.
-    Where a method conserves, what biases keep (`Method.retained`) is no part of the promise.
-    """
-    rows = torch.arange(len(x), device=x.device)
-    total = model(x)[rows, target]
-    if method.promise == "complete":
-        given = method.settings.get("baseline")
-        absent = given.to(x) if isinstance(given, Tensor) else torch.zeros_like(x[0])
-        own = absent.ndim == x.ndim
-        empty = model(absent if own else absent[None])
-        total = total - empty[rows if own else 0, target]
-    elif method.promise == "complete to background":
-        if background is None:
-            raise UsageError(f"`background` must be given to check what `{method.name}` promises, got none")
-        total = total - model(background.to(x))[:, target].mean(0)
-    elif method.retained is not None:
-        total = total - method.retained(model, x, target, **method.settings).to(total)
-    return total
-
-
 def gaps(made: Cell) -> Tensor | None:
     """How far each map of `attribute` is from the sum that its method promises, (n,); None without a promise."""
     if "promised" not in made.tensors:
@@ -212,16 +188,13 @@ def score_rows(
     samples   (n,) the samples' numbers
     """
     states = [state_of(one) for one in maps]
-    rows = []
+    messages = [MAP_MESSAGES.get(state, "") for state in states]
+    rows: list[Row] = []
     for metric in metrics:
-        values = metric.function(maps, *(reads[name] for name in metric.reads)).tolist()
-        for sample, value, state in zip(samples, values, states, strict=True):
-            status = "undefined" if state == "ok" and value != value else state
-            message = MAP_MESSAGES.get(status, "")
-            rows.append(
-                template.having(metric=metric.name, sample=int(sample), value=value, status=status, message=message)
-            )
-    return rows
+        values = metric.function(maps, *(reads[name] for name in metric.reads))
+        own = template.having(metric=metric.name)
+        rows += rows_by_sample(own, samples, value=values, status=states, message=messages)
+    return [row.having(status="undefined") if row.status == "ok" and row.value != row.value else row for row in rows]
 
 
 def metric_rows(
@@ -257,6 +230,16 @@ def state_of(one: Tensor) -> Status:
     if bool((one == 0).all()):
         return "zero map"
     return "ok"
+
+
+def rows_by_sample(template: Row, samples: Values, **columns: Values) -> list[Row]:
+    """A row for each sample (n,), with its own value in each of the columns, (n,) each."""
+    lists = {name: values.tolist() if isinstance(values, Tensor) else values for name, values in columns.items()}
+    numbers = samples.tolist() if isinstance(samples, Tensor) else samples
+    rows = []
+    for sample, *own in zip(numbers, *lists.values(), strict=True):
+        rows.append(template.having(sample=int(sample), **dict(zip(lists, own, strict=True))))
+    return rows
 
 
 def skipped(template: Row, reason: str) -> Row:

@@ -143,7 +143,7 @@ def test_counts_of_classes_add_up():
     spec = spec_of(pair=PAIR)
     planted = data.dataset(spec)
     rows = planted.splits["test"]
-    lines = data.class_counts(planted, rows, role="explained", where={"model_seed": 1})
+    lines = data.class_counts(planted, {"explained": rows}, where={"model_seed": 1})
     assert sum(line["count"] for line in lines) == len(rows)
     present = sum(line["count"] for line in lines if line["class"].endswith(", with"))
     assert present == int(planted.y[rows].sum())

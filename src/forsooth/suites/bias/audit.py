@@ -26,6 +26,7 @@ from forsooth.suites import choose, networks
 from forsooth.suites.bias import data
 from forsooth.suites.bias.data import DataSpec
 from forsooth.suites.bias.stage import PREFIX, which
+from forsooth.suites.explain import rows_by_sample
 
 Kind = Literal["region", "pattern"]
 
@@ -225,11 +226,8 @@ class Audit:
     def classes(self) -> list[dict[str, Any]]:
         """How many of each class were explained and averaged into the baseline."""
         where = {"dataset": self.template.dataset, "model": self.template.model}
-        roles = {"explained": self.chosen, "baseline": self.reference_rows}
-        lines = []
-        for role, rows in roles.items():
-            lines += choose.classes_of(self.dataset.y[rows], role=role, where=where)
-        return lines
+        roles = {"explained": self.dataset.y[self.chosen], "baseline": self.dataset.y[self.reference_rows]}
+        return choose.classes_of(roles, where=where)
 
 
 def audit_row(spec: AuditSpec, number: int) -> Row:
@@ -270,8 +268,7 @@ def region_rows(audit: Audit) -> Iterator[Row]:
         x, y = audit.inputs(part)
         estimate = exact(game(audit.module, x, y, players=patches, baseline=audit.absent))
         ratio = relative_attribution(estimate.values.cpu(), audit.region[part])
-        for sample, value in zip(part.tolist(), ratio.tolist(), strict=True):
-            yield template.having(sample=sample, value=value)
+        yield from rows_by_sample(template, part, value=ratio)
 
 
 @task("bias.audit_pattern", version=4, spec="panel")

@@ -130,12 +130,12 @@ def explained_rows(planted: Dataset, spec: DataSpec, *, samples: int | None) -> 
     }
 
 
-def class_counts(planted: Dataset, rows: Tensor, *, role: str, where: Mapping[str, Value]) -> list[dict[str, Any]]:
-    """How many of rows (k,) are of each class and have the artefact or not, for the run to keep."""
+def class_counts(planted: Dataset, roles: Mapping[str, Tensor], *, where: Mapping[str, Value]) -> list[dict[str, Any]]:
+    """How many rows of each role (k,) are of each class and have the artefact or not, for the run to keep."""
     classes = planted.facts["base_facts"]["classes"]
     names = [f"{name}, {presence}" for presence, name in itertools.product((MISSING, PRESENT), classes)]
-    kinds = planted.y[rows] * len(classes) + kinds_of(planted)[rows]
-    return choose.classes_of(kinds, role=role, names=names, where=where)
+    kinds = planted.y * len(classes) + kinds_of(planted)
+    return choose.classes_of({role: kinds[rows] for role, rows in roles.items()}, names=names, where=where)
 
 
 def notes(images: Images) -> list[str]:

@@ -14,7 +14,7 @@ from forsooth.report import maps
 from forsooth.report.aggregate import Results, levels
 from forsooth.report.charts import gate_line
 from forsooth.report.drawing import HUES, MARKERS, Drawing, Tables, note, outer_groups, present, roles, sheet
-from forsooth.suites.legends import legend_below
+from forsooth.suites.axes import legend_below
 from forsooth.wording import number
 
 
