@@ -52,7 +52,7 @@ CASES = (
     Case(
         "CNN 64x64 as released", partial(cnn, size=64, variant="released"), (1, 64, 64), 1, 1, (64, 256), (64, 256), 2
     ),
-    Case("ResNet-20", partial(cifar_resnet, depth=20), (3, 32, 32), 1, 1, (32, 64, 128), (32, 64), 1.1),
+    Case("ResNet-20", partial(cifar_resnet, depth=20), (3, 32, 32), 1, 4, (32, 64, 128), (32, 64), 1.1),
 )
 
 

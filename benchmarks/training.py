@@ -1,10 +1,19 @@
-"""Milliseconds per epoch of each small network, and how far the loop is from its bare forward and backward passes.
+"""Milliseconds per epoch of each small network, and how far the loop is from its bare forward and backward passes:
+
+    python benchmarks/training.py
+    python benchmarks/training.py together [--device cuda] [--members 12] [--ways]
+
+The second trains several networks in one step, and prints the time of an epoch of one by one over that of all at once,
+in turn; `--ways` every way of the step by itself. On a processor 8×8 alone, on an accelerator 64×64 too.
 
 `epoch` is one epoch of `fit` (shuffling, forward, backward, Adam, validation); `bare` the same number of forward and
 backward passes of the plain torch module over batches that lie ready, and nothing else. A ratio below 1 means that
 `fit` is faster than the bare passes: there the convolutions run as matrices. CPU time of one thread.
 """
 
+import argparse
+import dataclasses
+import sys
 import time
 from collections.abc import Callable
 from functools import partial
@@ -15,7 +24,9 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from forsooth.models import MODELS
+from forsooth.models.chain import ways_for
 from forsooth.models.recipes import RELEASED_8, Recipe
+from forsooth.models.together import Member, Options, fit_together, pooled
 from forsooth.models.train import fit
 from forsooth.records import Dataset
 
@@ -67,5 +78,51 @@ def main() -> None:
         print(f"{name:24}{1e3 * loop:12.1f}{1e3 * bare:12.1f}{loop / bare:8.2f}")
 
 
+def epoch_seconds(train: Callable[[Recipe], object], device: str, epochs: int) -> float:
+    """Seconds on the clock of one epoch: what `epochs` more take than one, which pays for the beginning."""
+    spent = []
+    for count in (1, epochs + 1):
+        if device != "cpu":
+            torch.cuda.synchronize()
+        start = time.perf_counter() if device != "cpu" else time.process_time()
+        train(Recipe(learning_rate=RELEASED_8.learning_rate, epochs=count, restarts=0, double_softmax=True))
+        if device != "cpu":
+            torch.cuda.synchronize()
+        spent.append((time.perf_counter() if device != "cpu" else time.process_time()) - start)
+    return (spent[1] - spent[0]) / epochs
+
+
+def together(device: str, members: int, each_way: bool) -> None:
+    """Several trainings one by one over all at once."""
+    print(f"{'network':24}{'way':>18}{'alone, ms':>12}{'each, ms':>12}{'ratio':>8}   ({members} at once, on {device})")
+    sizes = (8,) if device == "cpu" else (8, 64)
+    for size, model, variant in product(sizes, MODELS[:3], ("paper", "released")):
+        build = partial(model.function, size=size, variant=variant)
+        data = noise(size)
+        pool = pooled([data], 1, torch.device(device))
+        asked = [Member(0, seed) for seed in range(members)]
+        epochs = 4 if (model.name, size) == ("cnn", 64) else 20
+        one = [epoch_seconds(lambda recipe: fit(build, data, recipe, seed=0, device=device), device, epochs)]  # noqa: B023
+        for way in (*ways_for(build()),) if each_way else (None,):
+            options = Options(way=way)
+            stacked = lambda recipe: fit_together(build, pool, asked, recipe, options=options, tell=str)  # noqa: B023, E731
+            all_at_once = min(epoch_seconds(stacked, device, epochs) for _ in range(2)) / members
+            one.append(epoch_seconds(lambda recipe: fit(build, data, recipe, seed=0, device=device), device, epochs))  # noqa: B023
+            words = "the usual" if way is None else " ".join(dataclasses.astuple(way))
+            name = f"{model.name} {size}×{size} {variant}"
+            ratio = min(one) / all_at_once
+            print(f"{name:24}{words:>18}{1e3 * min(one):12.2f}{1e3 * all_at_once:12.2f}{ratio:8.2f}", flush=True)
+
+
 if __name__ == "__main__":
-    main()
+    if sys.argv[1:2] == ["together"]:
+        parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+        parser.add_argument("part", choices=("together",))
+        parser.add_argument("--device", default="cpu")
+        parser.add_argument("--members", type=int, default=12)
+        parser.add_argument("--ways", action="store_true")
+        asked = parser.parse_args()
+        torch.set_num_threads(1)
+        together(asked.device, asked.members, asked.ways)
+    else:
+        main()

@@ -22,8 +22,8 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from forsooth.models import efficient, weights
-from forsooth.suites.networks import IMAGENET_MEAN as MEAN
-from forsooth.suites.networks import IMAGENET_SPREAD as SPREAD
+from forsooth.models.normalising import IMAGENET_MEAN as MEAN
+from forsooth.models.normalising import IMAGENET_SPREAD as SPREAD
 
 BLOCKS = [f"layer{i}.{j}" for i, stage in enumerate(efficient.STAGES, start=1) for j in range(stage[0])]
 OUTSIDE = {"_conv_stem": "conv1", "_bn0": "bn1", "_conv_head": "conv2", "_bn1": "bn2", "_fc": "fc"}

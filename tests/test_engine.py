@@ -185,3 +185,30 @@ def test_a_task_that_ends_its_process_twice_has_failed_and_no_other(tmp_path):
 def test_no_worker_is_an_error():
     with pytest.raises(UsageError, match="`workers` must be at least 1, got 0"):
         execute([], Store(Path()), workers=0, progress=Silent())
+
+
+def test_what_is_quicker_together_is_done_at_once_and_leaves_the_cells_of_each(tmp_path):
+    store = Store(tmp_path)
+    tasks = [make_task(arithmetic.doubled, {"value": k, "device": "cuda"}, name=f"double {k}") for k in (1, 2, 3)]
+    heard = Heard()
+    arithmetic.GROUPS.clear()
+    execute(tasks, store, workers=1, progress=heard)
+    assert arithmetic.GROUPS == [[1, 2, 3]] and heard.done == ["double 1", "double 2", "double 3"]
+    assert [store.read(task.key).tensors["value"].item() for task in tasks] == [2, 4, 6]
+    execute(tasks, store, workers=1, progress=heard)
+    assert arithmetic.GROUPS == [[1, 2, 3]]  # nothing was left to do
+
+
+def test_a_group_with_a_fault_is_done_one_by_one(tmp_path, capsys):
+    tasks = [make_task(arithmetic.doubled, {"value": k, "device": "cuda", "most": "?"}, name=f"{k}") for k in (1, 2)]
+    execute(tasks, Store(tmp_path), workers=1, progress=Silent())
+    assert "2 at once failed, and are done one by one (TypeError: " in capsys.readouterr().err
+    assert all(Store(tmp_path).read(task.key).tensors["value"].item() == -1 for task in tasks)
+
+
+def test_a_group_that_an_accelerator_cannot_take_is_halved_and_one_task_goes_its_usual_way(tmp_path):
+    tasks = [make_task(arithmetic.doubled, {"value": k, "device": "cuda", "most": 2}, name=f"{k}") for k in range(5)]
+    arithmetic.GROUPS.clear()
+    execute(tasks, Store(tmp_path), workers=1, progress=Silent())
+    assert arithmetic.GROUPS == [[0, 1], [3, 4]]  # 5 fell into 2 and 3, and 3 into 1 and 2
+    assert Store(tmp_path).read(tasks[2].key).tensors["value"].item() == -1

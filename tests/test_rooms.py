@@ -36,7 +36,9 @@ MAY_IMPORT = {
     "surroundings": set(),
     "isolation": {"records"},
     "nursery": {"isolation"},
-    "engine": {"records", "store", "plain", "schedule", "processes", "cluster", "isolation"},
+    "group": {"records"},
+    "shared": {"records"},
+    "engine": {"records", "store", "plain", "schedule", "processes", "cluster", "isolation", "group", "shared"},
     "foreign": {"records"},
     "plugins": {"records", "names", "foreign", "surroundings"},
     "adapters": FLOOR | {"games", "engine", "plugins", "foreign", "surroundings"},
@@ -45,7 +47,7 @@ MAY_IMPORT = {
     "analysis": {"records", "names", "wording", "store", "report", "stats"},
     "suites": FLOOR
     | ROOMS
-    | {"engine", "store", "plain", "plugins", "settings", "counted", "frames", "stats", "report"}
+    | {"engine", "group", "shared", "store", "plain", "plugins", "settings", "counted", "frames", "stats", "report"}
     | {"surroundings", "isolation"},
     "user": FLOOR
     | {

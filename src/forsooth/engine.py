@@ -17,8 +17,9 @@ from typing import Any, Protocol, TypeVar
 
 import torch
 
-from forsooth import isolation
+from forsooth import isolation, shared
 from forsooth.cluster import Cluster
+from forsooth.group import Together, done, groups
 from forsooth.plain import from_plain, to_plain
 from forsooth.processes import Processes
 from forsooth.records import Cell, FailedTasks, Task, Trial, UsageError
@@ -40,10 +41,13 @@ class Progress(Protocol):
 Function = TypeVar("Function", bound=Callable[..., Cell])
 
 
-def task(id: str, *, version: int = 1, **words: str) -> Callable[[Function], Function]:
+def task(
+    id: str, *, version: int = 1, together: Together | None = None, **words: str
+) -> Callable[[Function], Function]:
     """Names a task function in the keys of its cells: it may move to another file or be renamed, and they stay.
 
     version  raised when the same arguments would give other numbers
+    together how tasks of this function are done at once on an accelerator; the cells and keys are those of each
     words    parameter -> the word by which it goes in keys, where it has a better name than when cells were made;
              `FLAT`: a record whose fields stand in keys by themselves
     """
@@ -51,6 +55,7 @@ def task(id: str, *, version: int = 1, **words: str) -> Callable[[Function], Fun
     def named(function: Function) -> Function:
         function.task_id = id  # type: ignore[attr-defined]
         function.task_version = version  # type: ignore[attr-defined]
+        function.task_together = together  # type: ignore[attr-defined]
         function.task_words = words  # type: ignore[attr-defined]
         return function
 
@@ -134,12 +139,33 @@ def execute(
     waiting = [task for task in tasks if not _finished(task, store, progress)]
     progress.start(total=len(tasks), done=len(tasks) - len(waiting))
     ledger = Ledger(store, progress)
-    if waiting:
-        with executor(len(waiting), store, workers=workers, on=on, timeout=timeout) as chosen:
-            run_all(waiting, chosen, ledger)
-        store.sweep()  # what processes left that died
+    with shared.lent(store.unfinished("shared")):
+        if on is None and timeout is None:
+            waiting = _after_groups(waiting, store, progress)
+        if waiting:
+            with executor(len(waiting), store, workers=workers, on=on, timeout=timeout) as chosen:
+                run_all(waiting, chosen, ledger)
+            store.sweep()  # what processes left that died
     if ledger.reasons:
         raise ledger.error(len(tasks))
+
+
+def _after_groups(waiting: Sequence[Task], store: Store, progress: Progress) -> list[Task]:
+    """Do here what is quicker together; the tasks that are left."""
+    finished = set()
+    for group in groups(waiting, _typed_arguments):
+        progress.doing([f"{group[0].name} and {len(group) - 1} more at once"])
+        for task, cell, seconds in done(group, _typed_arguments, progress.say):
+            store.write(task.key, cell, about=_about(task, seconds))
+            finished.add(task.key)
+            progress.step(task.name)
+    if finished:
+        _free_memory()
+    return [task for task in waiting if task.key not in finished]
+
+
+def _typed_arguments(task: Task) -> dict[str, Any]:
+    return typed(task.function, task.arguments)
 
 
 def _require_positive(workers: int, timeout: float | None) -> None:

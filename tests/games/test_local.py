@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from forsooth.games import game
+from forsooth.games import crops, game
 from forsooth.games.alone import alone_values
 from forsooth.games.chains import MANY, folded, known, normalises, prepared
 from forsooth.games.crops import local
@@ -17,6 +17,12 @@ from forsooth.models.lenet import lenet
 from forsooth.models.resnet import cifar_resnet
 from forsooth.models.small import cnn
 from forsooth.seeds import generator
+
+
+@pytest.fixture
+def however_small(monkeypatch):
+    """Windows are computed also where whole forwards of so small a network are as quick."""
+    monkeypatch.setattr(crops, "SAVES", 1)
 
 
 def perceptron(width=600):
@@ -32,6 +38,14 @@ def stride_one(side=20, *, padded=True, pool=2):
     inner = nn.Sequential(*layers)
     width = inner(torch.zeros(1, 2, side, side)).shape[1]
     return seeded(nn.Sequential(nn.Sequential(*layers, nn.Linear(width, 3)), nn.Softmax(1)))
+
+
+def with_strides(side=40):
+    """A chain of strides, unlike along the two axes, with what no window sees; behind it a convolution without ReLU."""
+    layers = [nn.ZeroPad2d((1, 0, 2, 1)), nn.Conv2d(2, 6, (3, 4), stride=(1, 2)), nn.ReLU()]
+    layers += [nn.Conv2d(6, 8, 3, padding=1), nn.ReLU(), nn.MaxPool2d((2, 3), stride=(2, 1))]
+    layers += [nn.Conv2d(8, 2, 2), nn.AdaptiveAvgPool2d(2), nn.Flatten(), nn.Linear(8, 3)]
+    return seeded(nn.Sequential(*layers))
 
 
 def seeded(net):
@@ -82,16 +96,32 @@ def test_running_sums_of_single_features():
     torch.testing.assert_close(stepping(played, None)(ranks), literal_walk(played, ranks), rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.usefixtures("however_small")
 @pytest.mark.parametrize("own_roles", [False, True])
 @pytest.mark.parametrize("padded", [False, True])
 def test_crops_walk_as_whole_forwards_do(own_roles, padded):
     played = played_on(stride_one(padded=padded), (2, 20, 20), own_roles=own_roles)
-    assert local(played) is not None
+    parts = local(played)
+    assert parts is not None and parts.head is not None
     ranks = next(orders(400, 1, generator(3), torch.device("cpu")))
     torch.testing.assert_close(stepping(played, None)(ranks), literal_walk(played, ranks), rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize(("net", "shape"), [(perceptron(), (1, 20, 30)), (stride_one(), (2, 20, 20))])
+@pytest.mark.usefixtures("however_small")
+@pytest.mark.parametrize("own_roles", [False, True])
+def test_windows_of_networks_with_strides_walk_as_whole_forwards_do(own_roles):
+    played = played_on(with_strides(), (2, 22, 27), own_roles=own_roles, n=1)
+    parts = local(played)
+    assert parts is not None and parts.head is None and len(parts.stages) == 2
+    ranks = next(orders(22 * 27, 2, generator(3), torch.device("cpu")))
+    torch.testing.assert_close(stepping(played, None)(ranks), literal_walk(played, ranks), rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.usefixtures("however_small")
+@pytest.mark.parametrize(
+    ("net", "shape"),
+    [(perceptron(), (1, 20, 30)), (stride_one(), (2, 20, 20)), (with_strides(), (2, 22, 27))],
+)
 def test_players_replaced_alone(net, shape):
     played = played_on(net, shape)
     stands = torch.randn(played.x.shape, generator=generator(4), dtype=torch.float64)
@@ -103,13 +133,15 @@ def test_players_replaced_alone(net, shape):
     torch.testing.assert_close(alone_values(played, stands), expected, rtol=1e-9, atol=1e-9)
 
 
-def test_the_printed_network_is_walked_by_crops_and_others_are_not():
+def test_networks_are_walked_by_windows_where_that_pays():
     x = torch.zeros(1, 1, 64, 64)
     target = torch.zeros(1, dtype=torch.int64)
     printed = cnn(size=64).eval()
     assert local(asked(printed, x, target)) is not None
     assert local(asked(prepared(asked(printed, x, target), MANY).model, x, target)) is not None
-    assert local(asked(cnn(size=64, variant="released").eval(), x, target)) is None
+    released = local(asked(cnn(size=64, variant="released").eval(), x, target))
+    assert released is not None and released.head is None
+    assert local(asked(cnn(size=8).eval(), x[..., :8, :8], target)) is None
     assert local(asked(printed, x, target, players=torch.arange(64 * 64).reshape(64, 64) // 2)) is None
     assert local(asked(lambda x: printed(x), x, target)) is None
 
@@ -136,8 +168,9 @@ def test_prepared_networks_say_the_same(net, shape):
     torch.testing.assert_close(ready.model(x), net(x), rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.usefixtures("however_small")
 def test_shapley_values_sum_to_the_gain_whatever_the_way():
-    for net, shape in ((perceptron(), (1, 20, 30)), (stride_one(), (2, 20, 20))):
+    for net, shape in ((perceptron(), (1, 20, 30)), (stride_one(), (2, 20, 20)), (with_strides(), (2, 22, 27))):
         played = played_on(net, shape)
         values = permutation(played, permutations=2, generator=generator(0)).values
         ends = net(played.x) - net(played.baseline)

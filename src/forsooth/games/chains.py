@@ -6,7 +6,7 @@ before it, and convolutions are faster where the channels of a pixel lie togethe
 """
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import torch
@@ -17,21 +17,48 @@ from forsooth.dense import as_matrices
 from forsooth.games.values import Game, convolves
 
 MANY = 2**11  # forwards from which on it pays to make a network ready
+CACHED = 2**19  # numbers of one map of all rows
 OURS = ("torch", "forsooth")  # where classes come from whose forwards do nothing but compute
 RANDOM = (nn.modules.dropout._DropoutNd, nn.modules.batchnorm._BatchNorm)  # of which training mode changes the outputs
 
 
 def prepared(played: Game, forwards: int) -> Game:
-    """The game with its network made ready for this many forwards; the same game where that cannot be or is not asked.
-
-    Where the channels lie together fewer rows are best in one forward.
-    """
+    """The game with its network made ready for so many forwards; the same game where that cannot be or is not asked."""
     if forwards < MANY or played.x.device.type != "cpu" or not may_rewrite(played):
         return played
     assert isinstance(played.model, nn.Module)
-    rows = max(min(32, len(played.room)), 2 * len(played.room) // 3)
     model = made_ready(played.model, tuple(played.x.shape[1:]))
-    return replace(played, model=model, room=played.room[:rows])
+    return replace(played, model=model, room=played.room[: best_rows(model, played)])
+
+
+def best_rows(model: Callable[[Tensor], Tensor], played: Game) -> int:
+    """How many rows of the room go into one forward of a network that is ready.
+
+    Where the channels lie together fewer are best, and where maps are wide still fewer, so that they stay in the cache.
+    """
+    rows = len(played.room)
+    most = 2 * rows // 3
+    if isinstance(model, nn.Module):
+        most = min(most, CACHED // widest(model, played.x[:1]))
+    return max(min(32, rows), most)
+
+
+@torch.no_grad()
+def widest(module: nn.Module, x: Tensor) -> int:
+    """The most numbers that a convolution gives for one input x (1, *shape); 1 where there is none."""
+    sizes = [1]
+    seen = [
+        part.register_forward_hook(lambda _, __, given: sizes.append(given.numel()))
+        for part in module.modules()
+        if convolves(part)
+    ]
+    try:
+        if len(x):
+            module(x)
+    finally:
+        for handle in seen:
+            handle.remove()
+    return max(sizes)
 
 
 def may_rewrite(played: Game) -> bool:
@@ -111,3 +138,8 @@ def layers_of(module: nn.Module) -> list[nn.Module]:
     if type(module) is not nn.Sequential:
         return [module]
     return [layer for part in module for layer in layers_of(part)]
+
+
+def overwriting(layers: Sequence[nn.Module]) -> nn.Sequential:
+    """Layers as one that may overwrite what it is given: no ReLU takes fresh memory, which is slow."""
+    return nn.Sequential(*(nn.ReLU(inplace=True) if type(layer) is nn.ReLU else layer for layer in layers))

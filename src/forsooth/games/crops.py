@@ -1,89 +1,38 @@
-"""Walks on a convolutional network without strides: one pixel moves only a window of the last map.
+"""Walks on a convolutional network: one pixel moves only a window of each map.
 
-When a pixel joins, the last map changes within the window that sees it. So a step needs no forward of the image, but
-two of a crop, before and after; what a linear head makes of the change is added to what it said before. The head's sums
-are kept in float64.
+When a pixel joins, the map of every block changes within the window that sees it. So a step computes these windows
+alone, block by block, each from what the map before it is at that step: as it was, with the windows of all the steps
+since laid upon it. The last map is read by a linear head, of which only what the window changes is added, in float64;
+or what comes behind is asked in full.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 
-from forsooth.games.chains import layers_of, may_rewrite
+from forsooth.games.chains import layers_of, may_rewrite, overwriting
+from forsooth.games.reach import Stage, blocks_of, stages_of
 from forsooth.games.values import Game, class_outputs, owners, part_of
 
-STEPS = {"cpu": 24, "cuda": 2**12}  # steps in one forward
-
-
-@dataclass(frozen=True)
-class Along:
-    """What one block does along one axis: zeros in front and behind, a kernel, a pool with stride one."""
-
-    front: int
-    behind: int
-    kernel: int
-    pool: int
-
-    @property
-    def grows(self) -> int:
-        """By how much a window grows from the block's output to its input."""
-        return self.kernel + self.pool - 2
-
-    def after(self, side: int) -> int:
-        """The side of the output for an input of this side."""
-        return side + self.front + self.behind - self.grows
-
-
-@dataclass(frozen=True)
-class Block:
-    """[ZeroPad2d,] Conv2d, ReLU[, MaxPool2d], all with stride one; along the rows and along the columns."""
-
-    conv: nn.Conv2d
-    rows: Along
-    columns: Along
-
-
-@dataclass(frozen=True)
-class Axis:
-    """How crops lie along one axis.
-
-    sides   of the input of every block and of the last map
-    fronts  zeros that stand in front, from the input of every block on, and 0 for the last map
-    sizes   of the crop at the input of every block, and of the window of the last map
-    """
-
-    sides: tuple[int, ...]
-    fronts: tuple[int, ...]
-    sizes: tuple[int, ...]
-
-    def starts(self, place: Tensor) -> Tensor:
-        """Where the windows of the last map begin that see the pixels at these places (k,)."""
-        reach = self.sizes[0] - self.sizes[-1]
-        return (place + self.fronts[0] - reach).clamp(0, self.sides[-1] - self.sizes[-1])
-
-    def frame(self) -> tuple[int, int]:
-        """How many places crops reach beyond the image, in front and behind."""
-        end = self.sides[-1] - self.sizes[-1] - self.fronts[0] + self.sizes[0]  # of the last crop
-        return self.fronts[0], max(0, end - self.sides[0])
-
-    def inside(self, starts: Tensor, block: int) -> Tensor:
-        """Which places of the crops at the input of a block lie in its map. (k, size) bool"""
-        at = starts[:, None] - self.fronts[block] + torch.arange(self.sizes[block], device=starts.device)
-        return (at >= 0) & (at < self.sides[block])
+ENTRIES = {"cpu": 2**18, "cuda": 2**27}  # of the largest windows at some steps, which are taken together
+SMALL = torch.int16  # of the numbers of steps in one forward
+SAVES = 2**17  # products a step from which on this pays
 
 
 @dataclass(frozen=True)
 class Local:
-    """A network without strides: blocks, a linear head on the last map, and what comes after it."""
+    """A network in parts.
 
-    blocks: tuple[Block, ...]
-    head: nn.Linear
+    stages  its first blocks, of whose maps windows are computed
+    head    reads the last map, by windows; None: that map is asked whole
+    rest    what comes behind
+    """
+
+    stages: tuple[Stage, ...]
+    head: nn.Linear | None
     rest: nn.Module
-    rows: Axis
-    columns: Axis
 
 
 def local(played: Game) -> Local | None:
@@ -95,70 +44,25 @@ def local(played: Game) -> Local | None:
         return None
     assert isinstance(played.model, nn.Module)
     layers = layers_of(played.model)
-    blocks: list[Block] = []
-    while layers and not isinstance(layers[0], nn.Flatten):
-        block = taken(layers)
-        if block is None:
-            return None
-        blocks.append(block)
-    if len(layers) < 2 or not blocks or not isinstance(layers[1], nn.Linear):
+    blocks, gone = blocks_of(layers)
+    stages = stages_of(blocks, shape[1:])
+    if not stages or min(stage.places for stage in stages) < 1:
         return None
-    rows = axis([block.rows for block in blocks], shape[1])
-    columns = axis([block.columns for block in blocks], shape[2])
-    if 2 * rows.sizes[0] * columns.sizes[0] >= played.count:
+    saved = [stage.work(window=False) - stage.work(window=True) for stage in stages]
+    best = max(range(len(stages)), key=lambda k: sum(saved[: k + 1]))
+    if sum(saved[: best + 1]) < SAVES:
         return None
-    return Local(tuple(blocks), layers[1], nn.Sequential(*layers[2:]), rows, columns)
+    behind = layers[gone[best] :]
+    last = stages[best]
+    if best == len(stages) - 1 and reads_all(behind) and 2 * last.window < last.places:
+        assert isinstance(behind[1], nn.Linear)
+        return Local(tuple(stages), behind[1], overwriting(behind[2:]))
+    return Local(tuple(stages[: best + 1]), None, overwriting(behind))
 
 
-def taken(layers: list[nn.Module]) -> Block | None:
-    """The next block, its layers taken from the list; None where something else comes."""
-    pad = (0, 0, 0, 0)
-    if isinstance(layers[0], nn.ZeroPad2d):
-        pad = layers.pop(0).padding  # type: ignore[assignment]
-    if len(layers) < 2 or not isinstance(layers[0], nn.Conv2d) or not isinstance(layers[1], nn.ReLU):
-        return None
-    conv = layers.pop(0)
-    layers.pop(0)
-    pool = (1, 1)
-    if layers and isinstance(layers[0], nn.MaxPool2d):
-        found = layers.pop(0)
-        if not plain_pool(found):
-            return None
-        pool = both(found.kernel_size)
-    assert isinstance(conv, nn.Conv2d)
-    plain = conv.stride == (1, 1) and conv.dilation == (1, 1) and conv.padding_mode == "zeros"
-    if not plain or isinstance(conv.padding, str):
-        return None
-    more = conv.padding  # zeros on both sides
-    rows = Along(pad[2] + more[0], pad[3] + more[0], conv.kernel_size[0], pool[0])
-    columns = Along(pad[0] + more[1], pad[1] + more[1], conv.kernel_size[1], pool[1])
-    return Block(conv, rows, columns)
-
-
-def plain_pool(pool: nn.MaxPool2d) -> bool:
-    """Whether a pool has stride one and no other setting."""
-    return both(pool.stride) == (1, 1) and (pool.padding, pool.dilation, pool.ceil_mode) == (0, 1, False)
-
-
-def both(size: int | tuple[int, int]) -> tuple[int, int]:
-    """A size along two axes."""
-    if isinstance(size, int):
-        return (size, size)
-    return size
-
-
-def axis(blocks: Sequence[Along], side: int) -> Axis:
-    """How crops lie along an axis of this many pixels."""
-    sides = [side]
-    for block in blocks:
-        sides.append(block.after(sides[-1]))
-    window = min(sides[-1], 1 + sum(block.grows for block in blocks))
-    fronts = [0]
-    sizes = [window]
-    for block in reversed(blocks):
-        fronts.insert(0, fronts[0] + block.front)
-        sizes.insert(0, sizes[0] + block.grows)
-    return Axis(tuple(sides), tuple(fronts), tuple(sizes))
+def reads_all(layers: Sequence[nn.Module]) -> bool:
+    """Whether layers begin with a linear one behind a flattening."""
+    return len(layers) > 1 and isinstance(layers[0], nn.Flatten) and isinstance(layers[1], nn.Linear)
 
 
 @torch.no_grad()
@@ -168,15 +72,11 @@ def values_by_crops(played: Game, ranks: Tensor, parts: Local) -> Tensor:
     ranks  (walks, players) int64
     """
     found = played.x.new_empty(len(played.x), len(ranks), played.count - 1)
-    empty = logits(parts, played.baseline).double()  # (1 or n, classes)
     for i in range(len(played.x)):
         some = part_of(played, i, i + 1)
-        joining = ranks[:, labels_of(some)]  # (walks, h, w)
-        start = empty[i % len(empty)]
-        for walk, join in enumerate(joining):
-            change = changes(some, join, parts)[:-1].double().cumsum(dim=0)  # (players - 1, classes)
-            said = class_outputs(parts.rest, (start + change).to(played.x.dtype), played.classes)
-            found[i, walk] = said[:, played.target[i]]
+        kept = rows_of_maps(some.baseline, parts)
+        for walk, joins in enumerate(ranks[:, labels_of(some)]):  # (h, w)
+            found[i, walk] = torch.cat(list(outputs(some, joins, parts, kept)))[:-1]
     return found
 
 
@@ -184,12 +84,11 @@ def values_by_crops(played: Game, ranks: Tensor, parts: Local) -> Tensor:
 def alone_by_crops(played: Game, stands: Tensor, parts: Local) -> Tensor:
     """The target's output when each pixel of x alone is as in stands (n, *shape). (n, players)"""
     found = []
-    full = logits(parts, played.x)
     moved = replace(played, x=stands, baseline=played.x)
     for i in range(len(played.x)):
-        change = changes(part_of(moved, i, i + 1), played.labels[0], parts, alone=True)
-        said = class_outputs(parts.rest, full[i] + change, played.classes)
-        found.append(said[:, played.target[i]])
+        some = part_of(moved, i, i + 1)
+        kept = rows_of_maps(some.baseline, parts)
+        found.append(torch.cat(list(outputs(some, played.labels[0], parts, kept, alone=True))))
     return torch.stack(found)
 
 
@@ -200,89 +99,193 @@ def labels_of(played: Game) -> Tensor:
     return owners(played)[0, 0]
 
 
-def logits(parts: Local, x: Tensor) -> Tensor:
-    """What the head says of x (n, channels, h, w), by whole maps. (n, classes)"""
-    for block in parts.blocks:
-        rows = block.rows
-        columns = block.columns
-        padded = F.pad(x, (columns.front, columns.behind, rows.front, rows.behind))
-        x = convolved(block, padded)
-    return parts.head(x.flatten(1))
+def rows_of_maps(x: Tensor, parts: Local) -> list[Tensor]:
+    """The image x (1, channels, h, w) and the map of every stage, each as `rows_of`."""
+    found = [rows_of(x)]
+    for stage in parts.stages:
+        x = stage.block.padded(x)
+        found.append(rows_of(x))
+    return found
 
 
-def convolved(block: Block, x: Tensor) -> Tensor:
-    """Convolution, pool and ReLU without padding: two maxima of shifted maps are faster than the pool of torch."""
-    z = F.conv2d(x, block.conv.weight, block.conv.bias, groups=block.conv.groups)
-    for _ in range(1, block.rows.pool):
-        z = torch.maximum(z[:, :, :-1], z[:, :, 1:])
-    for _ in range(1, block.columns.pool):
-        z = torch.maximum(z[..., :-1], z[..., 1:])
-    return z.relu()
+def rows_of(x: Tensor) -> Tensor:
+    """A map (1, channels, h, w) place by place, and zeros for what lies beyond it. (places + 1, channels)"""
+    places = x[0].flatten(1).T
+    return torch.cat([places, places.new_zeros(1, places.shape[1])])
 
 
-def changes(played: Game, joins: Tensor, parts: Local, *, alone: bool = False) -> Tensor:
-    """By how much the logits change at every step of one walk. (players, classes)
+def outputs(
+    played: Game, joins: Tensor, parts: Local, kept: Sequence[Tensor], *, alone: bool = False
+) -> Iterator[Tensor]:
+    """The target's output after every step of one walk, in turn; each (steps,).
 
     joins  (h, w) int64, the rank of every pixel
+    kept   the maps of the empty coalition, from `rows_of_maps`
     alone  every pixel joins the empty coalition, as if nobody had joined before
     """
-    order = joins.flatten().argsort()  # the pixel that joins at each step
+    said = torch.zeros(1, 1, dtype=torch.float64, device=joins.device)
+    if parts.head is not None:
+        said = parts.head(kept[-1][:-1].T.reshape(1, -1)).double()
+    for moving in last_maps(played, joins, parts, kept, alone=alone):
+        if parts.head is None:
+            given = moving.all_maps(parts.stages[-1])
+        else:
+            change = head_changes(parts.head, parts.stages[-1], moving).double()
+            logits = said + (change if alone else change.cumsum(dim=0))
+            said = said if alone else logits[-1:]
+            given = logits.to(played.x.dtype)
+        yield class_outputs(parts.rest, given, played.classes)[:, played.target[0]]
+
+
+def last_maps(played: Game, joins: Tensor, parts: Local, kept: Sequence[Tensor], *, alone: bool) -> Iterator["Moving"]:
+    """The last map in the steps of one walk, some steps at a time; arguments as in `outputs`."""
+    maps = list(kept)
+    x = rows_of(played.x)
     width = joins.shape[1]
-    top = parts.rows.starts(order // width)
-    left = parts.columns.starts(order % width)
-    x = framed(played.x[0], parts)
-    stands = framed(played.baseline[0], parts)
-    join = framed(joins[None].to(x.dtype), parts, fill=torch.inf)[0]
-    windows = head_windows(parts)
-    found = []
-    steps = torch.arange(len(order), device=x.device)
-    for some in steps.split(STEPS.get(x.device.type, STEPS["cpu"])):
-        at = entries_of(top[some], left[some], parts, x.shape[2])  # (s, rows, columns)
-        ranks = join.flatten()[at]
-        now = some[:, None, None].to(x.dtype)
-        with_all = x.flatten(1)[:, at]  # (channels, s, rows, columns)
-        without = stands.flatten(1)[:, at]
-        before = without
-        after = torch.where(ranks == now, with_all, without)
-        if not alone:
-            before = torch.where(ranks < now, with_all, without)
-            after = torch.where(ranks <= now, with_all, without)
-        maps = last_maps(torch.cat([before, after], dim=1).movedim(0, 1), top[some], left[some], parts)
-        change = (maps[len(some) :] - maps[: len(some)]).flatten(1)
-        weights = windows[top[some], left[some]].flatten(2)  # (s, classes, entries of a window)
-        found.append((weights @ change[:, :, None])[..., 0])
-    return torch.cat(found)
+    ranks = torch.cat([joins.flatten(), joins.new_full((1,), joins.numel())])
+    order = joins.flatten().argsort()  # the pixel that joins at each step
+    steps = torch.arange(len(order), device=order.device)
+    for some in steps.split(steps_at_once(parts, order.device)):
+        pixels = order[some]
+        at = seen_by(parts.stages[0], pixels, width)
+        here = ranks[at] <= some[:, None]
+        if alone:
+            here = ranks[at] == some[:, None]
+        windows = torch.where(here[..., None], picked(x, at), picked(maps[0], at))
+        for number, stage in enumerate(parts.stages, start=1):
+            moving = laid(stage, windows, maps[number], pixels, width, alone=alone)
+            if not alone:
+                maps[number] = moving.whole(len(some))
+            if number < len(parts.stages):
+                windows = moving.at(seen_by(parts.stages[number], pixels, width))
+        yield moving
 
 
-def framed(maps: Tensor, parts: Local, fill: float = 0.0) -> Tensor:
-    """Maps (channels, h, w) with room around them, so that no crop reaches beyond."""
-    room = (*parts.columns.frame(), *parts.rows.frame())
-    return F.pad(maps, room, value=fill)
+def picked(rows: Tensor, at: Tensor) -> Tensor:
+    """The rows (k, channels) at some places (…) of them, (…, channels): several times as fast as `rows[at]`."""
+    return rows.index_select(0, at.flatten()).view(*at.shape, rows.shape[1])
 
 
-def entries_of(top: Tensor, left: Tensor, parts: Local, width: int) -> Tensor:
-    """The flat entries, in framed maps of this width, of crops that begin at top and left (s,). (s, rows, columns)"""
-    rows = top[:, None] + torch.arange(parts.rows.sizes[0], device=top.device)
-    columns = left[:, None] + torch.arange(parts.columns.sizes[0], device=top.device)
-    return rows[:, :, None] * width + columns[:, None]
+def steps_at_once(parts: Local, device: torch.device) -> int:
+    """How many steps go into one forward."""
+    widest = max(
+        (stage.rows.seen * stage.columns.seen * stage.block.conv.in_channels for stage in parts.stages), default=1
+    )
+    if parts.head is None:
+        widest = max(widest, parts.stages[-1].places * parts.stages[-1].block.conv.out_channels)
+    return min(2**14, max(16, ENTRIES.get(device.type, ENTRIES["cpu"]) // widest))
 
 
-def last_maps(crops: Tensor, top: Tensor, left: Tensor, parts: Local) -> Tensor:
-    """The windows (2 s, channels, rows, columns) of the last map for crops (2 s, …), of two states at s places each."""
-    x = crops.contiguous()
-    for number, block in enumerate(parts.blocks):
-        if number > 0:  # outside of its map a block is given zeros
-            rows = parts.rows.inside(top, number)
-            columns = parts.columns.inside(left, number)
-            inside = (rows[:, None, :, None] & columns[:, None, None]).to(x.dtype)
-            x = x * torch.cat([inside, inside])
-        x = convolved(block, x)
-    return x
+def corners(stage: Stage, pixels: Tensor, width: int) -> tuple[Tensor, Tensor]:
+    """The first row and the first column, (k,) each, of the windows of a stage's map that see pixels (k,)."""
+    tops = torch.tensor(stage.rows.starts, device=pixels.device)
+    lefts = torch.tensor(stage.columns.starts, device=pixels.device)
+    return tops[pixels // width], lefts[pixels % width]
 
 
-def head_windows(parts: Local) -> Tensor:
-    """The weights of the head at every window of the last map. (rows, columns, classes, channels, window, window)"""
-    sides = (parts.rows.sides[-1], parts.columns.sides[-1])
-    weight = parts.head.weight.unflatten(1, (-1, *sides))  # (classes, channels, h, w)
-    windows = weight.unfold(2, parts.rows.sizes[-1], 1).unfold(3, parts.columns.sizes[-1], 1)
-    return windows.permute(2, 3, 0, 1, 4, 5)
+def seen_by(stage: Stage, pixels: Tensor, width: int) -> Tensor:
+    """The places of a stage's input that its windows read which see pixels (k,); beyond it, the last. (k, seen)"""
+    top, left = corners(stage, pixels, width)
+    sides = (stage.rows.before, stage.columns.before)
+    rows = stage.rows.first(top)[:, None] + torch.arange(stage.rows.seen, device=top.device)
+    columns = stage.columns.first(left)[:, None] + torch.arange(stage.columns.seen, device=top.device)
+    inside_rows = (rows >= 0) & (rows < sides[0])
+    inside = inside_rows[:, :, None] & ((columns >= 0) & (columns < sides[1]))[:, None]
+    places = rows[:, :, None] * sides[1] + columns[:, None]
+    return torch.where(inside, places, sides[0] * sides[1]).flatten(1)
+
+
+@dataclass(frozen=True)
+class Moving:
+    """A map at some steps: as it was before the first, with the windows of the steps laid upon it.
+
+    rows     (places + 1 + steps · window, channels): the map, zeros for what lies beyond it, the windows
+    places   (steps, window) that the windows cover
+    latest   (steps + 1, places + 1) the last step whose window covers a place, counted from 1; 0: none
+    shift    (steps + 1,) what to add to a place's number in a window that begins at 0
+    inner    (places + 1,) that number
+    alone    each window lies on the map by itself, as if there were no steps before
+    """
+
+    rows: Tensor
+    places: Tensor
+    latest: Tensor
+    shift: Tensor
+    inner: Tensor
+    alone: bool
+
+    def whole(self, step: int) -> Tensor:
+        """The map after a step, counted from 1, with the zeros beyond it. (places + 1, channels)"""
+        every = torch.arange(len(self.inner), device=self.inner.device)
+        last = self.latest[step].long()
+        return picked(self.rows, torch.where(last > 0, self.shift[last] + self.inner, every))
+
+    def at(self, places: Tensor, *, before: bool = False) -> Tensor:
+        """The map at places (steps, k) after each step, or before it. (steps, k, channels)"""
+        if before and self.alone:
+            return picked(self.rows, places)
+        last = self.latest[1:]
+        if before:
+            last = self.latest[: len(places)]
+        last = last.gather(1, places).long()
+        return picked(self.rows, torch.where(last > 0, self.shift[last] + self.inner[places], places))
+
+    def all_maps(self, stage: Stage) -> Tensor:
+        """The map after each step, (steps, channels, h, w) with the channels of a place together."""
+        every = torch.arange(stage.places, device=self.inner.device)
+        last = self.latest[1:, :-1].long()
+        maps = picked(self.rows, torch.where(last > 0, self.shift[last] + self.inner[:-1], every))
+        return maps.unflatten(1, (stage.rows.side, stage.columns.side)).permute(0, 3, 1, 2)
+
+    def windows(self) -> Tensor:
+        """What the windows hold, (steps, window, channels)."""
+        return self.rows[len(self.inner) :].unflatten(0, self.places.shape)
+
+
+def laid(stage: Stage, windows: Tensor, kept: Tensor, pixels: Tensor, width: int, *, alone: bool) -> Moving:
+    """A stage's map at steps in which pixels (k,) join.
+
+    windows  (k, seen, channels) of the stage's input
+    kept     (places + 1, channels) the map before the first step
+    alone    each window lies on `kept` by itself
+    """
+    rows = stage.rows
+    columns = stage.columns
+    crops = windows.unflatten(1, (rows.seen, columns.seen)).permute(0, 3, 1, 2)
+    made = stage.block(crops).permute(0, 2, 3, 1).flatten(0, 2)  # (k · window, channels)
+    top, left = corners(stage, pixels, width)
+    inner = torch.arange(stage.window, device=top.device)
+    inner = inner // columns.window * columns.side + inner % columns.window
+    places = (top * columns.side + left)[:, None] + inner  # (k, window)
+    number = torch.arange(1, len(pixels) + 1, device=top.device)
+    latest = places.new_zeros(len(pixels) + 1, len(kept), dtype=SMALL)
+    latest[1:].scatter_(1, places, number[:, None].to(SMALL).expand_as(places))
+    if not alone:
+        latest = running_maximum(latest)
+    shift = len(kept) + (number - 1) * stage.window - (top * columns.window + left)
+    every = torch.arange(len(kept), device=top.device)
+    within = every // columns.side * columns.window + every % columns.side
+    return Moving(torch.cat([kept, made]), places, latest, torch.cat([shift[:1], shift]), within, alone)
+
+
+def running_maximum(numbers: Tensor) -> Tensor:
+    """The largest number so far in each column of numbers (k, m), which are overwritten.
+
+    By doubling, between two buffers: several times as fast as `cummax`.
+    """
+    other = torch.empty_like(numbers)
+    distance = 1
+    while distance < len(numbers):
+        other[:distance] = numbers[:distance]
+        torch.maximum(numbers[distance:], numbers[:-distance], out=other[distance:])
+        numbers, other = other, numbers
+        distance *= 2
+    return numbers
+
+
+def head_changes(head: nn.Linear, stage: Stage, moving: Moving) -> Tensor:
+    """By how much each step moves what a head says of the last map. (steps, classes)"""
+    change = moving.windows() - moving.at(moving.places, before=True)  # (steps, window, channels)
+    weight = head.weight.unflatten(1, (-1, stage.places)).permute(2, 0, 1)  # (places, classes, channels)
+    flat = picked(weight.flatten(1), moving.places).unflatten(2, (-1, change.shape[2]))
+    return (flat @ change[..., None])[..., 0].sum(dim=1)

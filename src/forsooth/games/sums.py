@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor, nn
 
-from forsooth.games.chains import layers_of, may_rewrite
+from forsooth.games.chains import layers_of, may_rewrite, overwriting
 from forsooth.games.values import Game, class_outputs, part_of
 
-BLOCK = 64  # steps summed by one product with a triangle
+BLOCK = 32  # steps summed by one product with a triangle
 ROWS = {"cpu": 512, "cuda": 2**17}  # steps in one forward of the rest
 PIECES = {"cpu": 2**20, "cuda": 2**27}  # most entries of what the players of some inputs add
 LEAST = 512  # inputs of the first layer from which on the sums win
@@ -40,7 +40,7 @@ def opening(played: Game) -> Opening | None:
     first = layers[0]
     if not isinstance(first, nn.Linear) or first.in_features < LEAST or played.count < 2:
         return None
-    return Opening(first, nn.Sequential(*layers[1:]))
+    return Opening(first, overwriting(layers[1:]))
 
 
 @torch.no_grad()
@@ -100,14 +100,18 @@ def states(played: Game, order: Tensor, first: nn.Linear) -> Iterator[Tensor]:
     blocks = max(1, ROWS.get(order.device.type, ROWS["cpu"]) // (BLOCK * n * walks))
     blocks = min(blocks, -(-order.shape[1] // BLOCK))
     below = torch.ones(BLOCK, BLOCK, dtype=pieces.dtype, device=pieces.device).tril()
+    firsts = torch.arange(n, device=order.device)[:, None] * pieces.shape[1]
     lacking = -order.shape[1] % (BLOCK * blocks)
     order = torch.cat([order, order[:, :1].expand(-1, lacking)], dim=1)
+    room = pieces.new_empty(n * walks * blocks * BLOCK, pieces.shape[2])  # made once, since fresh memory is slow memory
     for joining in order.split(BLOCK * blocks, dim=1):  # (walks, steps)
-        sums = below @ pieces[:, joining].unflatten(2, (blocks, BLOCK))  # (n, walks, blocks, BLOCK, units)
+        # rows of a matrix are picked several times as fast as by pieces[:, joining]
+        torch.index_select(pieces.flatten(0, 1), 0, (firsts + joining.flatten()).flatten(), out=room)
+        sums = below @ room.view(n, walks, blocks, BLOCK, -1)  # (n, walks, blocks, BLOCK, units)
         ends = carried + sums[:, :, :, -1].double().cumsum(dim=2)  # (n, walks, blocks, units)
         begins = torch.cat([carried, ends[:, :, :-1]], dim=2)
         carried = ends[:, :, -1:]
-        yield (sums + begins[:, :, :, None].to(sums.dtype)).flatten(2, 3)
+        yield sums.add_(begins[:, :, :, None].to(sums.dtype)).flatten(2, 3)
 
 
 def added(played: Game, first: nn.Linear) -> Tensor:

@@ -46,6 +46,11 @@ class Keeper:
         last = epoch + 1 == self.recipe.epochs
         self.over = reached or last or not isfinite(loss) or self._is_idle(epoch)
 
+    @property
+    def sound(self) -> bool:
+        """Whether the training met no nan."""
+        return isfinite(self.curve[-1])
+
     def _is_idle(self, epoch: int) -> bool:
         """Whether there was no better state for so long that the training is given up."""
         return self.recipe.patience is not None and epoch - self.best >= self.recipe.patience

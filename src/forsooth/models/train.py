@@ -120,10 +120,10 @@ def _fit(begin: Begin, data: Samples, recipe: Recipe, *, seed: int) -> Trained:
         attempts.append(_attempt(begin, data, recipe, seed=seeds.derive(seed, number)))
         if attempts[-1].val_accuracy >= recipe.gate:
             break
-    return _best(attempts, recipe)
+    return best_of(attempts, recipe)
 
 
-def _best(attempts: Sequence[Attempt], recipe: Recipe) -> Trained:
+def best_of(attempts: Sequence[Attempt], recipe: Recipe) -> Trained:
     """The training of the highest accuracy on `val`."""
     best = max(attempts, key=lambda attempt: attempt.val_accuracy)
     module, curve, saved = best.run
@@ -145,8 +145,8 @@ def _attempt(begin: Begin, data: Samples, recipe: Recipe, *, seed: int) -> Attem
         run = _train(begin, data, recipe, seed=seed)
         val_accuracy = -1.0
         if isfinite(run.curve[-1]):
-            val_accuracy = _accuracy(run.module, data, "val")
-        return Attempt(run, val_accuracy, _accuracy(run.module, data, "test"))
+            val_accuracy = accuracy_on(run.module, data, "val")
+        return Attempt(run, val_accuracy, accuracy_on(run.module, data, "test"))
 
 
 def initialise(module: nn.Module, generator: torch.Generator) -> nn.Module:
@@ -184,7 +184,7 @@ def _train(begin: Begin, data: Samples, recipe: Recipe, *, seed: int) -> Run:
 def _step_loss(forward: Forward, data: Samples, rows: Tensor, recipe: Recipe, *, changes: torch.Generator) -> Tensor:
     """The loss of a step on the rows (k,), a scalar; their images are augmented by draws of `changes`."""
     x = _laid_out(augmented(data.x[rows], recipe.augment, generator=changes))
-    return _loss(_learning(forward, x, recipe), data.y[rows], recipe)
+    return loss_of(learning(forward, x, recipe), data.y[rows], recipe)
 
 
 def _batches(rows: Tensor, size: int, module: nn.Module, *, shuffle: torch.Generator) -> list[Tensor]:
@@ -207,7 +207,7 @@ def _laid_out(x: Tensor) -> Tensor:
     return x.contiguous(memory_format=torch.channels_last)
 
 
-def _learning(forward: Forward, x: Tensor, recipe: Recipe) -> Tensor:
+def learning(forward: Forward, x: Tensor, recipe: Recipe) -> Tensor:
     """Logits (n, classes) of a training step, as precise as x; its products in bfloat16 where the recipe says so.
 
     The range of bfloat16 needs no scaled loss.
@@ -222,13 +222,13 @@ def _validate(forward: Forward, data: Samples, recipe: Recipe) -> tuple[float, f
     """Loss and accuracy on `val` in the mode the network is in; the accuracy is -1 where the loss is nan."""
     rows = data.splits["val"]
     logits = _predict(forward, data.x, rows)
-    loss = _loss(logits, data.y[rows], recipe).item()
+    loss = loss_of(logits, data.y[rows], recipe).item()
     if not isfinite(loss):
         return loss, -1.0
-    return loss, _share_right(logits, data.y[rows])
+    return loss, share_right(logits, data.y[rows]).item()
 
 
-def _loss(logits: Tensor, y: Tensor, recipe: Recipe) -> Tensor:
+def loss_of(logits: Tensor, y: Tensor, recipe: Recipe) -> Tensor:
     if recipe.double_softmax:
         logits = logits.softmax(1)
     return F.cross_entropy(logits, y)
@@ -244,13 +244,14 @@ def _predict(forward: Forward, x: Tensor, rows: Tensor) -> Tensor:
     return chunks.over(lambda part: forward(_laid_out(x[part])), rows, size=size)
 
 
-def _accuracy(module: nn.Module, data: Samples, split: str) -> float:
+def accuracy_on(module: nn.Module, data: Samples, split: str) -> float:
     rows = data.splits[split]
-    return _share_right(_predict(module, data.x, rows), data.y[rows])
+    return share_right(_predict(module, data.x, rows), data.y[rows]).item()
 
 
-def _share_right(logits: Tensor, y: Tensor) -> float:
-    return (logits.argmax(1) == y).double().mean().item()
+def share_right(logits: Tensor, y: Tensor, *, groups: int = 1) -> Tensor:
+    """The share of logits (n, classes) that are largest at y (n,), in each of so many equal parts of them. (groups,)"""
+    return (logits.argmax(1) == y).double().view(groups, -1).mean(1)
 
 
 @contextmanager

@@ -42,7 +42,7 @@ def test_every_option_and_default_is_on_the_page():
     options = {parameter.name for parameter in cli.typer.main.get_command(cli.app).commands["dryrun"].params}
     named = {"folder": "out"}
     for option in options - {"help"}:
-        assert f"--{named.get(option, option)}" in PAGE, option
+        assert f"--{named.get(option, option).replace('_', '-')}" in PAGE, option
     asked = DryRunRequest(data="photos")
     for words in (
         f"default {asked.size}:",

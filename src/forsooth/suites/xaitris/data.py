@@ -1,5 +1,7 @@
 """The tetromino data of the suite: what decides them, who is explained, and who helps."""
 
+import hashlib
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -7,11 +9,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from forsooth import shared
 from forsooth.datasets import folders
 from forsooth.datasets.tetromino import tetromino
 from forsooth.datasets.tetromino_settings import Setting
 from forsooth.digests import require_same
-from forsooth.plain import remembered
+from forsooth.plain import remembered, to_plain
 from forsooth.records import NO_MODEL, Cell, Dataset, Row, Value
 from forsooth.suites import choose
 
@@ -86,7 +89,13 @@ def title(spec: DataSpec) -> str:
 
 @remembered(2)
 def dataset(spec: DataSpec) -> Dataset:
-    """The dataset, made again from its recipe; the last two are kept, since tasks come in their order."""
+    """The dataset, made once in a run; the last two are kept, since tasks come in their order."""
+    words = json.dumps(to_plain(spec), sort_keys=True)
+    return shared.once(hashlib.sha256(words.encode()).hexdigest()[:32], lambda: made(spec))
+
+
+def made(spec: DataSpec) -> Dataset:
+    """The dataset, made from its recipe."""
     photos = None
     if spec.photos and spec.photos.path:
         photos = folders.photographs(spec.photos.path, side=folders.photo_side(spec.setting.size))

@@ -106,6 +106,8 @@ def training_task(
     setting = spec.setting
     recipe = recipes.recipe(settings.recipe, size=setting.size, scenario=setting.scenario)
     recipe = replace(recipe, gate=settings.gate)
+    if settings.restarts is not None:
+        recipe = replace(recipe, restarts=settings.restarts)
     if part == "sweep":  # in a sweep over alpha, chance is a result and no collapse
         recipe = replace(recipe, restarts=0)
     arguments = {

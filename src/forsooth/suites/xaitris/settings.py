@@ -57,6 +57,7 @@ class Settings:
                  `rigid`, `positions`, `noise`, `storage`
     network      networks as printed, or as in the released code
     recipe       how they are trained: quickly, as printed, or as in the released code
+    restarts     new beginnings of a training that ends below the gate on the validation images; None: as the recipe has
     gate         test accuracy below which a network is not explained
     output       what is explained of a network: its logits, or the probabilities behind its softmax
     logits_for   methods that explain logits whatever `output` says
@@ -79,6 +80,7 @@ class Settings:
     data: tetromino.Variant = tetromino.PAPER
     network: Literal["paper", "released"] = "paper"
     recipe: Literal["quick", "paper", "released"] = "paper"
+    restarts: int | None = None
     gate: float = 0.8
     output: Literal["logits", "probabilities"] = "logits"
     logits_for: tuple[str, ...] = ()

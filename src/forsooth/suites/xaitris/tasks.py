@@ -2,24 +2,22 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any
 
-import torch
 from torch import Tensor, nn
 
-from forsooth import models, scores, seeds
-from forsooth.datasets import remarks
+from forsooth import models, scores
 from forsooth.engine import task
-from forsooth.models import train as training
 from forsooth.models.recipes import Recipe
+from forsooth.models.train import fit
 from forsooth.records import NO_MODEL, Cell, Dataset, Row
 from forsooth.suites import explain as explaining
 from forsooth.suites import networks
 from forsooth.suites.networks import NetSpec
-from forsooth.suites.xaitris import data
+from forsooth.suites.xaitris import data, training
 from forsooth.suites.xaitris.data import DataSpec, Panel
 
-AT_ONCE = 512  # images in one forward
 SMALL = 8  # pixels; so small an image is quickly explained by networks as they are written
 NO_INPUT = "no test image is predicted correctly by every network"
 
@@ -47,26 +45,13 @@ class Ask:
     device: str
 
 
-@task("xaitris.train", version=2, spec="panel")
+@task("xaitris.train", version=2, together=training.TOGETHER, spec="panel")
 def train(*, spec: DataSpec, net: NetSpec, recipe: Recipe, model_seed: int, seed: int, device: str, part: str) -> Cell:
     """One training. The cell holds the weights and which test images the network gets right."""
     dataset = data.dataset(spec)
-    trained = training.fit(lambda: untrained(net, spec), dataset, recipe, seed=seed, device=device)
-    template = data.panel(spec, net.name, model_seed).row(part)
-    row = networks.accuracy_row(template, trained.test_accuracy, gate=recipe.gate, passed=trained.passed)
-    facts = {
-        "passed": trained.passed,
-        "epochs": trained.epochs,
-        "restarts": trained.restarts,
-        "attempts": list(trained.attempts),
-        "net": asdict(net),
-        "train_mode": recipe.evaluate_in_train_mode,
-        "said": remarks.on_backgrounds(dataset.facts),
-    }
-    tensors = {"correct": correct(trained.module, dataset, device)}
-    if part != "sweep":  # nobody is asked about those
-        tensors |= networks.weights_of(trained.module, "net.")
-    return Cell(rows=(row,), tensors=tensors, facts=facts)
+    build = partial(training.untrained, net, spec)
+    trained = fit(build, dataset, recipe, seed=seed, device=device)
+    return training.cell(trained, dataset, spec, net, recipe, model_seed=model_seed, device=device, part=part)
 
 
 @task("xaitris.show", version=2, spec="panel")
@@ -180,23 +165,13 @@ def pictures(panel: Panel, method: str, *, label: int) -> list[dict[str, Any]]:
     return shown
 
 
-def untrained(net: NetSpec, spec: DataSpec) -> nn.Module:
-    return models.architecture(net.name).function(size=spec.setting.size, variant=net.variant)
-
-
 def explained_network(cell: Cell, spec: DataSpec, ask: Ask) -> tuple[nn.Module, str | None]:
     """The trained network as it is explained, and the name of its last convolution."""
     net = NetSpec(**cell.facts["net"])
-    module = networks.loaded(untrained(net, spec), cell.tensors, device=ask.device, prefix="net.")
+    module = networks.loaded(training.untrained(net, spec), cell.tensors, device=ask.device, prefix="net.")
     module.train(cell.facts["train_mode"])
     layer = models.architecture(net.name).layer
     if ask.output == "logits":
         return module, layer
     whole = nn.Sequential(module, nn.Softmax(1))
     return whole.train(cell.facts["train_mode"]), networks.inside(layer, "0")
-
-
-def correct(module: nn.Module, dataset: Dataset, device: str) -> Tensor:
-    """Which images of the test split the network predicts correctly. (k,) bool"""
-    with explaining.lent_randomness(seeds.derive(0, "dropout")), torch.no_grad():
-        return networks.correct(module, dataset, dataset.splits["test"], device=device, size=AT_ONCE)

@@ -1,0 +1,73 @@
+"""Tasks that are quicker together: a group of one kind is done at once, and each leaves the cell of its own key."""
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from forsooth.records import Cell, Task
+
+MOST = 64  # tasks at once
+
+Record = Mapping[str, Any]  # the arguments of a task, as records
+
+
+@dataclass(frozen=True)
+class Together:
+    """How tasks of one function are done at once.
+
+    alike  what tasks must have in common, from their arguments; None: this one is done alone
+    work   the arguments of tasks that are alike, and who is told what goes on -> their cells, in their order
+    """
+
+    alike: Callable[[Record], Any]
+    work: Callable[[Sequence[Record], Callable[[str], None]], Iterable[Cell]]
+
+
+def groups(tasks: Sequence[Task], arguments: Callable[[Task], Record]) -> list[list[Task]]:
+    """The groups of at least two, in the order of their first tasks.
+
+    Only those for an accelerator that need no other task: on a processor every task has a core of its own.
+    """
+    found: dict[str, list[Task]] = {}
+    for task in tasks:
+        together = getattr(task.function, "task_together", None)
+        if together is None or task.needs or not task.accelerator:
+            continue
+        common = together.alike(arguments(task))
+        if common is not None:
+            found.setdefault(f"{task.id} {common!r}", []).append(task)
+    parts = [group[start : start + MOST] for group in found.values() for start in range(0, len(group), MOST)]
+    return [part for part in parts if len(part) > 1]
+
+
+def done(
+    group: Sequence[Task], arguments: Callable[[Task], Record], say: Callable[[str], None]
+) -> Iterator[tuple[Task, Cell, float]]:
+    """Every task of a group with its cell and its share of the seconds.
+
+    Where the accelerator is too small for the group, its halves are done; nothing comes of one task that is too large,
+    nor of a group with any other fault: its tasks are then done one by one, where the fault shows whose it is.
+    """
+    together: Together = group[0].function.task_together  # type: ignore[attr-defined]
+    begun = time.perf_counter()
+    try:
+        cells = list(together.work([arguments(task) for task in group], say))
+    except torch.OutOfMemoryError:
+        cells = []
+    except Exception as error:
+        say(f"{len(group)} at once failed, and are done one by one ({type(error).__name__}: {error})")
+        return
+    if cells:
+        seconds = (time.perf_counter() - begun) / len(group)
+        for task, cell in zip(group, cells, strict=True):
+            yield task, cell, round(seconds, 6)
+        return
+    say(f"{len(group)} at once are too many for the accelerator ({group[0].name} …)")
+    torch.cuda.empty_cache()
+    middle = len(group) // 2
+    for half in (group[:middle], group[middle:]):
+        if len(half) > 1:
+            yield from done(half, arguments, say)

@@ -1,0 +1,96 @@
+"""What a training leaves behind, and how many trainings of a run are done at once on an accelerator."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from forsooth import models, seeds
+from forsooth.datasets import remarks
+from forsooth.group import Together
+from forsooth.models import together
+from forsooth.models.recipes import Recipe
+from forsooth.models.train import Trained
+from forsooth.records import Cell, Dataset
+from forsooth.suites import explain as explaining
+from forsooth.suites import networks
+from forsooth.suites.networks import NetSpec
+from forsooth.suites.xaitris import data
+from forsooth.suites.xaitris.data import DataSpec
+
+AT_ONCE = 512  # images in one forward
+
+
+def untrained(net: NetSpec, spec: DataSpec) -> nn.Module:
+    return models.architecture(net.name).function(size=spec.setting.size, variant=net.variant)
+
+
+def cell(
+    trained: Trained,
+    dataset: Dataset,
+    spec: DataSpec,
+    net: NetSpec,
+    recipe: Recipe,
+    *,
+    model_seed: int,
+    device: str,
+    part: str,
+) -> Cell:
+    """The row of a training, its weights, and which test images the network gets right."""
+    template = data.panel(spec, net.name, model_seed).row(part)
+    row = networks.accuracy_row(template, trained.test_accuracy, gate=recipe.gate, passed=trained.passed)
+    facts = {
+        "passed": trained.passed,
+        "epochs": trained.epochs,
+        "restarts": trained.restarts,
+        "attempts": list(trained.attempts),
+        "net": asdict(net),
+        "train_mode": recipe.evaluate_in_train_mode,
+        "said": remarks.on_backgrounds(dataset.facts),
+    }
+    tensors = {"correct": correct(trained.module, dataset, device)}
+    if part != "sweep":  # nobody is asked about those
+        tensors |= networks.weights_of(trained.module, "net.")
+    return Cell(rows=(row,), tensors=tensors, facts=facts)
+
+
+def correct(module: nn.Module, dataset: Dataset, device: str) -> Tensor:
+    """Which images of the test split the network predicts correctly. (k,) bool"""
+    with explaining.lent_randomness(seeds.derive(0, "dropout")), torch.no_grad():
+        return networks.correct(module, dataset, dataset.splits["test"], device=device, size=AT_ONCE)
+
+
+def alike(task: Mapping[str, Any]) -> Any:
+    """What trainings share that take one step: network, recipe, shape and number of images, device."""
+    setting = task["spec"].setting
+    build = partial(untrained, task["net"], task["spec"])
+    if not together.can(build, task["recipe"]):
+        return None
+    return task["net"], task["recipe"], setting.size, setting.n, task["device"]
+
+
+def work(tasks: Sequence[Mapping[str, Any]], say: Callable[[str], None]) -> Iterator[Cell]:
+    """The cells of trainings that are alike, trained at once."""
+    specs = list(dict.fromkeys(task["spec"] for task in tasks))
+    members = [together.Member(specs.index(task["spec"]), task["seed"]) for task in tasks]
+    net, recipe, device = (tasks[0][name] for name in ("net", "recipe", "device"))
+    light: list[Dataset] = []  # without the images, which are on the device by then
+
+    def made() -> Iterator[Dataset]:
+        for spec in specs:
+            dataset = data.dataset(spec)
+            light.append(replace(dataset, x=torch.empty(0), truth=None))
+            yield dataset
+
+    pool = together.pooled(made(), len(specs), torch.device(device))
+    trained = together.fit_together(partial(untrained, net, specs[0]), pool, members, recipe, tell=say)
+    for task, member, one in zip(tasks, members, trained, strict=True):
+        dataset = replace(light[member.dataset], x=pool.each[member.dataset].x)
+        shared = {name: task[name] for name in ("spec", "net", "recipe", "model_seed", "device", "part")}
+        yield cell(one, dataset, **shared)
+
+
+TOGETHER = Together(alike, work)
