@@ -8,13 +8,14 @@ import torch
 
 from forsooth.datasets.class_pairs import of_pair
 from forsooth.datasets.manipulations import draw
+from forsooth.datasets.plain_images import Images
 from forsooth.datasets.planted import kinds_of, plant
 from forsooth.records import Choice, Dataset
 from forsooth.suites import articles
 from forsooth.suites.bam import SUITE as BAM
 from forsooth.suites.planted import SUITE as PLANTED
 from forsooth.suites.planted import data as planted
-from forsooth.suites.planted.data import DataSpec, Images
+from forsooth.suites.planted.data import DataSpec
 from forsooth.suites.planted.explanations import learned_from
 from forsooth.suites.planted.plan import panels
 
