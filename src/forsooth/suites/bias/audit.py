@@ -20,8 +20,9 @@ from forsooth.models import recipes
 from forsooth.models import train as training
 from forsooth.models.recipes import Recipe
 from forsooth.plain import remembered
-from forsooth.records import Cell, Choice, Dataset, Plan, Row, Task, UsageError
+from forsooth.records import Cell, Choice, Dataset, Plan, Row, Task
 from forsooth.scores.mass import mass_inside, relative_attribution
+from forsooth.settings import check_range
 from forsooth.suites import choose, networks
 from forsooth.suites.bias import data
 from forsooth.suites.bias.data import DataSpec
@@ -85,8 +86,7 @@ class Request:
 
 def plan(settings: AuditSettings, choice: Choice, kind: Kind) -> Plan:
     """Train and audit every dataset at hand."""
-    if settings.trainings < 1:
-        raise UsageError(f"`trainings` must be at least 1, got {settings.trainings}")
+    check_range(settings, ("trainings",), 1, what="at least 1")
     tasks: list[Task] = []
     for name in datasets(choice, kind):
         spec = audit_spec(name, kind, settings, choice)
