@@ -1,11 +1,13 @@
 """Earth mover's distance, exact and between proven bounds, beside plain `ot.emd2` on the full cost matrix.
 
 Processor time of one thread, in turn; the bounds must hold on every map and be within 0.001 of the score. Maps of nine
-kinds at 64x64, four of them of a perceptron trained for a moment. Run: python benchmarks/emd.py [maps per row at 64x64,
-default 2]
+kinds at 64x64, four of them of a perceptron trained for a moment. With threads: milliseconds of wall time a map, for as
+many maps with one thread and with so many; the bounds must not differ by a bit.
+
+Run: python benchmarks/emd.py [maps per row at 64x64, default 2] or python benchmarks/emd.py --threads 16 [maps, 320]
 """
 
-import sys
+import argparse
 import time
 from collections.abc import Callable
 
@@ -129,9 +131,42 @@ def distances(size: int) -> np.ndarray:
     return ot.dist(pixels, pixels, metric="euclidean")
 
 
+def in_threads(threads: int, count: int) -> None:
+    """Wall time a map of many maps with one mask, and with masks that all differ."""
+    print(f"{count} maps, threads: {'one':>12} {threads:>9}")
+    warm = torch.ones(1, 8, 8)
+    transport_bounds(warm, warm.bool(), tolerance=1.0)  # the import of the solver is not counted
+    largest = farthest((64, 64), "largest")
+    signal = picture(64, 8, T=(8, 8), L=(32, 40)) >= 0.05
+    rigid = tetromino(Setting("RIGID", "WHITE", size=64, n=1000), seed=0).truth
+    assert rigid is not None
+    for name, truth in (("862 pixels", signal.expand(count, 64, 64)), ("RIGID", rigid.repeat(2, 1, 1)[:count])):
+        maps = torch.cat([kind(signal.shape)(-(-count // 3), generator(0, name)) for kind in (uniform, normal, smooth)])
+        spent = []
+        found = []
+        for number in (1, threads):
+            start = time.perf_counter()
+            found.append(transport_bounds(maps[:count], truth, tolerance=1e-3 * largest, threads=number))
+            spent.append(1e3 * (time.perf_counter() - start) / count)
+        assert torch.equal(*found), name
+        print(
+            f"{name:24} {spent[0]:9.2f} {spent[1]:9.2f} ms a map, {spent[0] / spent[1]:.1f} times as fast", flush=True
+        )
+
+
 def main() -> None:
     torch.set_num_threads(1)
-    count = int(sys.argv[1]) if len(sys.argv) > 1 else 2
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("maps", type=int, nargs="?")
+    parser.add_argument("--threads", type=int)
+    given = parser.parse_args()
+    if given.threads is not None:
+        in_threads(given.threads, given.maps or 320)
+    else:
+        in_turn(given.maps or 2)
+
+
+def in_turn(count: int) -> None:
     small = picture(8, 1, T=(1, 1), L=(4, 5))
     warm = torch.ones(1, 8, 8)  # the import of the solver is not counted
     transport_cost(warm, warm.bool())

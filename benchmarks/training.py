@@ -26,7 +26,8 @@ from torch.nn import functional as F
 from forsooth.models import MODELS
 from forsooth.models.chain import ways_for
 from forsooth.models.recipes import RELEASED_8, Recipe
-from forsooth.models.together import Member, Options, fit_together, pooled
+from forsooth.models.samples import pooled
+from forsooth.models.together import Member, Options, fit_together
 from forsooth.models.train import fit
 from forsooth.records import Dataset
 

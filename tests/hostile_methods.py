@@ -3,6 +3,7 @@
 import os
 import signal
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -45,4 +46,16 @@ def prints(model, x, target):
 def deletes_files(model, x, target):
     for path in Path().iterdir():
         path.unlink()
+    return x * 2
+
+
+def reseeds(model, x, target):
+    torch.manual_seed(5)
+    torch.use_deterministic_algorithms(False)
+    return x * 2
+
+
+def leaves_threads(model, x, target):
+    for _ in range(8):
+        threading.Thread(target=time.sleep, args=(1000,)).start()
     return x * 2

@@ -9,10 +9,11 @@ import tiny
 
 import forsooth
 from forsooth import plugins
-from forsooth.arguments import method_path
+from forsooth.arguments import method_path, several, usable_device
 from forsooth.attributions import METHODS
 from forsooth.attributions.paths import INTEGRATED_GRADIENTS
 from forsooth.progress import Silent
+from forsooth.records import UsageError
 
 ELSEWHERE = dataclasses.replace(INTEGRATED_GRADIENTS, settings={"steps": 7})  # its function stands in another module
 
@@ -89,3 +90,24 @@ def test_a_live_method_is_asked_here_and_gives_what_its_twin_gives(tmp_path, mon
 def test_other_settings_are_another_fingerprint():
     prints = {plugins.fingerprint(record) for record in (own_records.RIGHT, own_records.WRONG)}
     assert len(prints) == 2
+
+
+@pytest.mark.parametrize("methods", ["saliency, oracle", ["saliency", "oracle"], ("saliency", "oracle")])
+def test_names_may_stand_in_one_string(methods, tmp_path):
+    run = forsooth.run(
+        "xaitris", methods=methods, only={**tiny.ONLY, "model": "llr"}, settings=tiny.SETTINGS, out=tmp_path, page=False
+    )
+    assert set(run.rows.query("part == 'scores'")["method"]) == {"saliency", "oracle"}
+
+
+def test_one_thing_is_one_method():
+    assert several(own_methods.gradient) == (own_methods.gradient,)
+    assert several(own_methods.RECORD) == (own_methods.RECORD,)
+    assert several(name for name in ("a", "b")) == ("a", "b") and several("") == ()
+
+
+def test_an_accelerator_by_another_name_is_not_taken_for_a_misspelt_processor():
+    with pytest.raises(UsageError, match="`device` must be auto, cpu or cuda, got 'GPU'; an accelerator of NVIDIA"):
+        usable_device("GPU")
+    with pytest.raises(UsageError, match="`device` must be a known name, got 'cup'; did you mean cpu"):
+        usable_device("cup")

@@ -13,10 +13,11 @@ import tiny
 import typer
 from rich.console import Console
 
-from forsooth import cli
+from forsooth import cli, cli_runs
+from forsooth.analysis import export
 from forsooth.attributions import METHODS
 from forsooth.records import FailedTasks
-from forsooth.suites import explain
+from forsooth.suites import SUITES, explain
 from forsooth.terminal import fitting, out, plain
 
 
@@ -232,6 +233,24 @@ def test_every_help_ends_with_an_example_that_can_be_understood(command, capsys)
     with pytest.raises(SystemExit):
         cli.app([name, "--help"])
     assert words[-1] in capsys.readouterr().out if words else True
+
+
+@pytest.mark.parametrize("words", [["--version"], ["--help"], ["run", "--help"], ["bias", "--nonsense"], ["run"]])
+def test_who_asks_for_help_waits_for_no_import(words):
+    """Torch and pandas take seconds; `benchmarks/startup.py` prints how many."""
+    code = "import sys; from forsooth.cli import app\ntry: app(sys.argv[1:])\n"
+    code += "finally: sys.stderr.write(f\"loaded: {sorted({'torch', 'pandas', 'numpy'} & set(sys.modules))}\")"
+    done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, check=False)
+    assert done.stderr.endswith("loaded: []")
+    assert done.returncode == (0 if "--help" in words or "--version" in words else 2)
+
+
+def test_formats_and_suites_are_what_there_is():
+    """The command line names them without an import; here it is held against the catalogues."""
+    assert set(cli_runs.FORMATS) == {*cli_runs.ROWS, *export.WRITERS}
+    assert cli_runs.suite_names() == sorted(suite.name for suite in SUITES)
+    for kind in cli_runs.CATALOGUES:
+        assert all(hasattr(record, "name") for record in cli_runs._catalogue(kind))
 
 
 def test_completion_can_be_installed_and_knows_names(monkeypatch, capsys):

@@ -22,7 +22,7 @@ CATALOGUES = {
     "suites": SUITES,
     "reproductions": REPRODUCTIONS,
 }
-KEYS = set(re.findall(r"^@\w+\{(\w+),", (ROOT / "docs/references.bib").read_text(), flags=re.M))
+KEYS = set(re.findall(r"^@\w+\{(\w+),", (ROOT / "src/forsooth/papers/references.bib").read_text(), flags=re.M))
 
 
 @pytest.mark.parametrize("kind", CATALOGUES)

@@ -8,6 +8,7 @@ import torch
 from rich.console import Console
 
 from forsooth.engine import execute, make_task
+from forsooth.processes import IDLE, kept
 from forsooth.progress import Bar, Lines, Silent
 from forsooth.records import FailedTasks, UsageError
 from forsooth.store import Store
@@ -27,6 +28,26 @@ def test_a_diamond_of_tasks(tmp_path, workers):
     tasks = diamond()
     execute(tasks, Store(tmp_path), workers=workers, progress=Silent())
     assert Store(tmp_path).read(tasks[-1].key).tensors["value"].item() == 36.0
+
+
+def test_processes_that_are_kept_go_on_with_the_next_run(tmp_path, monkeypatch):
+    with kept():
+        execute(diamond(), Store(tmp_path / "one"), workers=2, progress=Silent())
+        waiting = {worker.process.pid for worker in IDLE.workers}
+        assert len(waiting) == 2
+        monkeypatch.setenv("FORSOOTH_TOLD", "later")
+        told = [make_task(arithmetic.told, {"word": word}, name=word) for word in ("FORSOOTH_TOLD", "PYTHONSAFEPATH")]
+        execute(told, Store(tmp_path / "two"), workers=2, progress=Silent())
+        found = [Store(tmp_path / "two").read(task.key).facts for task in told]
+        assert [facts["said"] for facts in found] == [["later"], [os.environ.get("PYTHONSAFEPATH", "")]]
+        assert {facts["process"] for facts in found} <= waiting
+        monkeypatch.setattr(IDLE.workers[0], "card", "another")  # that of a process with another accelerator
+        IDLE.workers[1].process.kill()
+        IDLE.workers[1].process.join()
+        execute(diamond(), Store(tmp_path / "three"), workers=2, progress=Silent())
+        assert Store(tmp_path / "three").read(diamond()[-1].key).tensors["value"].item() == 36.0
+        left = [worker.process for worker in IDLE.workers]
+    assert not IDLE.workers and not any(process.is_alive() for process in left)
 
 
 def test_what_a_killed_run_left_unfinished_is_swept_by_the_next(tmp_path):

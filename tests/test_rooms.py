@@ -8,19 +8,21 @@ import pytest
 import forsooth
 
 SOURCE = Path(forsooth.__file__).parent
-FLOOR = {"records", "seeds", "chunks", "dense", "names", "digests", "wording"}
+FLOOR = {"errors", "records", "seeds", "chunks", "dense", "names", "digests", "strangers", "wording"}
 ROOMS = {"datasets", "models", "attributions", "scores", "games", "papers"}
 MAY_IMPORT = {
-    "records": set(),
+    "errors": set(),
+    "records": {"errors"},
     "seeds": set(),
     "chunks": set(),
     "dense": set(),
     "digests": {"records"},
+    "strangers": set(),
     "progress": set(),
     "wording": set(),
     "counted": {"records"},
     "frames": set(),
-    "names": {"records"},
+    "names": {"errors"},
     "papers": {"records", "names"},
     "stats": {"records"},
     "games": FLOOR,
@@ -31,7 +33,8 @@ MAY_IMPORT = {
     "plain": set(),
     "store": {"records"},
     "schedule": {"records"},
-    "processes": {"records", "schedule"},
+    "service": {"records", "schedule"},
+    "processes": {"records", "schedule", "service"},
     "cluster": {"records", "schedule", "store"},
     "surroundings": set(),
     "isolation": {"records"},
@@ -43,7 +46,7 @@ MAY_IMPORT = {
     "plugins": {"records", "names", "foreign", "surroundings"},
     "adapters": FLOOR | {"games", "engine", "plugins", "foreign", "surroundings"},
     "settings": {"records", "names", "wording"},
-    "report": {"records", "names", "wording", "store", "papers", "counted", "frames", "stats", "scores"},
+    "report": {"records", "names", "wording", "strangers", "store", "papers", "counted", "frames", "stats", "scores"},
     "analysis": {"records", "names", "wording", "store", "report", "stats"},
     "suites": FLOOR
     | ROOMS
@@ -55,9 +58,9 @@ MAY_IMPORT = {
         *("engine", "store", "plain", "plugins", "adapters", "arguments", "progress", "runs", "isolation"),
     },
     "arguments": FLOOR | {"plugins", "store", "attributions"},
-    "terminal": {"progress", "records"},
-    "cli_user": {"records", "api", "report", "terminal"},
-    "cli_runs": FLOOR | {"analysis", "api", "attributions", "scores", "terminal"},
+    "terminal": {"progress", "errors"},
+    "cli_user": {"errors", "report", "runs", "terminal"},
+    "cli_runs": FLOOR | {"analysis", "attributions", "scores", "settings", "store", "suites", "runs", "terminal"},
     "runs": {
         *("records", "names", "wording", "plugins", "store", "engine"),
         *("report", "analysis", "attributions", "suites"),
@@ -78,21 +81,7 @@ MAY_IMPORT = {
         "suites",
         "attributions",
     },
-    "cli": FLOOR
-    | ROOMS
-    | {
-        "api",
-        "cli_user",
-        "cli_runs",
-        "analysis",
-        "terminal",
-        "report",
-        "progress",
-        "suites",
-        "store",
-        "runs",
-        "settings",
-    },
+    "cli": {"errors", "names", "api", "cli_user", "cli_runs", "processes", "terminal", "suites", "runs"},
 }
 
 

@@ -64,6 +64,14 @@ def test_the_site_builds_without_a_warning(tmp_path):
     for page in DOCS.glob("*.md"):
         assert (tmp_path / "site" / f"{page.stem}.html").exists()
     assert "M_bias of every method" in (tmp_path / "site" / "api.html").read_text()
+    for page in (tmp_path / "site").rglob("*.html"):
+        assert not re.search(r"(src=|<link[^>]*stylesheet[^>]*href=)\"https?:", page.read_text()), page
+
+
+def test_every_page_is_in_the_contents():
+    contents = (ROOT / "mkdocs.yml").read_text().split("\nnav:\n")[1]
+    for page in [*DOCS.glob("*.md"), *DOCS.glob("notebooks/*.ipynb")]:
+        assert f": {page.relative_to(DOCS).as_posix()}\n" in contents, page
 
 
 def test_pages_fetch_nothing_when_they_are_read():
@@ -80,6 +88,16 @@ def test_every_status_and_column_is_explained():
     text = (DOCS / "rows.md").read_text()
     explained = set(re.findall(r"^\| `([^`]+)` \|", text, flags=re.M))
     assert explained == set(get_args(Status)) | FIELDS | {"cell"}
+
+
+def test_every_public_name_is_in_the_reference():
+    documented = re.findall(r"^::: forsooth\.[\w.]*?(\w+)$", (DOCS / "api.md").read_text(), flags=re.M)
+    assert set(documented) >= set(forsooth.__all__)
+
+
+def test_every_command_is_on_the_page_on_the_terminal():
+    shown = {command[0] for command in commands("terminal.md")}
+    assert shown == set(cli.COMMANDS)
 
 
 def test_one_version():
@@ -123,6 +141,13 @@ def test_the_tutorial_for_readers_of_the_papers(folder, capsys):
     assert all(Path("again/bias-suppressor", name).exists() for name in ("report.html", "table.csv", "verdict.md"))
 
 
+def test_a_table_of_your_own(folder):
+    for file in written("own-data.md", folder):
+        runpy.run_path(str(file))
+    said = typed_in([*commands("own-data.md")[0], "--workers", "1", "--quiet"])
+    assert all(method in said for method in ("gradient", "kernel_shap", "random", "constant"))
+
+
 def test_maps_made_elsewhere(folder, capsys):
     export, score = commands("score.md")
     typed_in(export)
@@ -130,7 +155,9 @@ def test_maps_made_elsewhere(folder, capsys):
         runpy.run_path(str(file))
     printed = capsys.readouterr().out
     assert all(method in printed for method in ("brightness", "noise", "sobel", "oracle"))
+    assert all(method in printed for method in ("mine", "other"))
     assert "emd" in typed_in([*score, "--workers", "1"])
+    assert Path("own/report.html").exists()
     assert Path("scored/report.html").exists()
 
 

@@ -8,7 +8,8 @@ if TYPE_CHECKING:  # for editors and type checkers; at run time names are fetche
     from forsooth.analysis.health import Health, doctor
     from forsooth.analysis.pictures import Picture, show
     from forsooth.api import bias, check, dryrun, export_data, independence, reproduce, run, score
-    from forsooth.records import Dataset, Method, Metric, UsageError
+    from forsooth.errors import UsageError
+    from forsooth.records import Dataset, Method, Metric
     from forsooth.runs import Run
     from forsooth.user.bias import BiasResult
     from forsooth.user.check import CheckResult
@@ -46,7 +47,7 @@ _HOMES = {
     "Dataset": "forsooth.records",
     "Method": "forsooth.records",
     "Metric": "forsooth.records",
-    "UsageError": "forsooth.records",
+    "UsageError": "forsooth.errors",
     "BiasResult": "forsooth.user.bias",
     "CheckResult": "forsooth.user.check",
     "DryRun": "forsooth.user.dryrun",

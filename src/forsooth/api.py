@@ -10,7 +10,7 @@ import torch
 
 from forsooth import isolation, names, store
 from forsooth.adapters.trainings import training_path
-from forsooth.arguments import check_models, method_path, run_folder, usable_device, usable_workers
+from forsooth.arguments import check_models, method_path, run_folder, several, usable_device, usable_workers
 from forsooth.engine import Progress
 from forsooth.progress import fitting_progress
 from forsooth.records import Choice, Dataset, Method
@@ -40,12 +40,14 @@ from forsooth.user.independence import IndependenceRequest, IndependenceResult
 from forsooth.user.score import ScoreRequest
 from forsooth.user.score.request import TOLERANCE
 
+Several = str | Method | Callable[..., torch.Tensor] | Iterable[str | Method | Callable[..., torch.Tensor]]
+
 
 def run(
     suite: str,
     *,
     preset: str = "quick",
-    methods: Iterable[str | Method | Callable[..., torch.Tensor]] = (),
+    methods: Several = (),
     only: Mapping[str, str | Iterable[str]] | None = None,
     settings: Mapping[str, Any] | None = None,
     data: str | Path | None = None,
@@ -62,8 +64,8 @@ def run(
 ) -> Run:
     """Run a suite, or go on where an earlier call with the same words stopped.
 
-    methods   names, `package.module:name`, functions(model, x, target) -> map like x, Method records, or objects of
-              other libraries (see docs/bring-your-own.md)
+    methods   names (a list, or one string with commas), `package.module:name`, functions(model, x, target) -> map
+              like x, Method records, or objects of other libraries (see docs/bring-your-own.md)
     only      factor -> value or values to keep, e.g. {"scenario": "LIN"}
     settings  fields of the preset to change, e.g. {"trainings": 5, "alpha": 0.3}
     workers   processes; every number is the same whatever their count
@@ -78,7 +80,7 @@ def run(
     record = names.find(suite, SUITES, argument="suite")
     chosen = configured(record, preset, settings or {})
     choice = Choice(
-        methods=tuple(method_path(m) for m in methods),
+        methods=tuple(method_path(m) for m in several(methods)),
         only={factor: names.admitted(value) for factor, value in (only or {}).items()},
         data=None if data is None else str(data),
         device=usable_device(device),
@@ -153,9 +155,11 @@ def bias(
     inputs: Any,
     *,
     target: Any = None,
-    methods: Iterable[str | Method | Callable[..., torch.Tensor]] = (),
-    players: Any = "pixels",
+    methods: Several = (),
+    players: Any = "auto",
     permutations: int | str = 1000,
+    anchor: str = "permutations",
+    budget: int = 50_000_000,
     baseline: Any = "mean",
     data: Any = None,
     output: str = "logits",
@@ -176,14 +180,19 @@ def bias(
     target        None: the predicted class; a class; one for each input
     methods       names of the catalogue, `package.module:name`, functions(model, x, target) -> tensor like x; none:
                   those that suit the model. The nulls and the Shapley values themselves are always judged too
-    players       pixels, features, grid:N, units:LAYER, or integer labels (*spatial) or (*shape)
+    players       auto (words of a text, pixels or features while they are few, else patches), pixels, features, words,
+                  grid:N, units:LAYER, or integer labels (*spatial) or (*shape)
     permutations  random orders from which the Shapley values are estimated, or "exact" for at most 20 players
+    anchor        permutations, or leverage: a least squares as sure as these, with a tenth of their forwards (a fifth
+                  above 64 players)
+    budget        most forwards for all Shapley values; a request that takes more is refused before it begins
     baseline      what replaces hidden features: mean, channel_mean, zero, blur, or values (*shape) or (n, *shape)
     data          (k, *shape), what means are taken over and what methods read as background; None: the inputs
     output        logits: the outputs as they are; probabilities: their softmax
     channels      how the channels of a gradient become one number: signed_max, max_abs or sum
-    out           folder for bias.csv and bias.md; with a model by path and inputs from files also for finished work,
-                  so that the same call goes on where it stopped
+    out           folder for the page, bias.csv and bias.md; with a model by path and inputs from files also for
+                  finished work, so that the same call goes on where it stopped. None: nothing is written, and
+                  `answer.report(folder)` writes the page
     workers       processes, where finished work is kept
     method_timeout, method_memory  as in `run`
     """
@@ -192,10 +201,12 @@ def bias(
     request = BiasRequest(
         model=model,
         inputs=inputs,
-        methods=tuple(methods),
+        methods=several(methods),
         target=target,
         players=players,
         permutations=permutations,
+        anchor=anchor,
+        budget=budget,
         baseline=baseline,
         data=data,
         output=output,
@@ -211,8 +222,8 @@ def dryrun(
     data: str | Path,
     *,
     train: str | Callable[..., Any] | None = None,
-    methods: Iterable[str | Method | Callable[..., torch.Tensor]] = (),
-    artefacts: Iterable[str] = (),
+    methods: Several = (),
+    artefacts: str | Iterable[str] = (),
     size: int = 64,
     images: int | None = 2_000,
     visibility: int = 3,
@@ -244,8 +255,8 @@ def dryrun(
     request = DryRunRequest(
         data=str(data),
         train=training_path(train),
-        methods=tuple(method_path(method) for method in methods) or PLANNED,
-        artefacts=artefact_names(artefacts),
+        methods=tuple(method_path(method) for method in several(methods)) or PLANNED,
+        artefacts=artefact_names(several(artefacts)),
         size=size,
         images=images,
         visibility=visibility,
@@ -264,7 +275,7 @@ def independence(
     inputs: Any,
     *,
     target: Any = None,
-    methods: Iterable[str | Method | Callable[..., torch.Tensor]] = (),
+    methods: Several = (),
     patch: Any = "grid:4",
     bounds: tuple[float, float] | None = None,
     layer: str | None = None,
@@ -290,8 +301,9 @@ def independence(
     layer      what Grad-CAM reads; None: the last module that gives a map
     threshold  change of the saliency of the patch's place from which it draws attention
     workers    processes, where finished work is kept
-    out        folder for independence.csv and independence.md; with a model by path and inputs from files also for
-               finished work, so that the same call goes on where it stopped
+    out        folder for the page, independence.csv and independence.md; with a model by path and inputs from files
+               also for finished work, so that the same call goes on where it stopped. None: nothing is written, and
+               `answer.report(folder)` writes the page
     method_timeout, method_memory  as in `run`
     """
     if isinstance(model, str) or device != "auto":
@@ -299,7 +311,7 @@ def independence(
     request = IndependenceRequest(
         model=model,
         inputs=inputs,
-        methods=tuple(methods),
+        methods=several(methods),
         target=target,
         patch=patch,
         bounds=bounds,
@@ -319,6 +331,7 @@ def check(
     seed: int = 0,
     method_timeout: float | None = None,
     method_memory: float | None = None,
+    out: str | Path | None = None,
     progress: Progress | None = None,
 ) -> CheckResult:
     """Does a method keep the contract that every method of the catalogue keeps, and if not, what is to be fixed?
@@ -326,10 +339,11 @@ def check(
     method  `package.module:name`, a function(model, x, target) -> tensor like x, a Captum class, a Method, or a name of
             the catalogue. It is tried on small untrained networks for images, tables and words
     method_timeout, method_memory  as in `run`, for all calls on one network together
+    out     folder for the page; None: nothing is written
     """
     request = CheckRequest(method=method, device=usable_device(device), seed=seed)
     with isolation.limited(method_timeout, method_memory):
-        return check_answers.answer(request, progress=progress)
+        return check_answers.answer(request, out=_folder(out), progress=progress)
 
 
 def score(
@@ -337,7 +351,7 @@ def score(
     truth: str | Path | Dataset | Any,
     *,
     images: Any = None,
-    metrics: Iterable[str] = (),
+    metrics: str | Iterable[str] = (),
     emd_tolerance: float = TOLERANCE,
     workers: int = 1,
     out: str | Path | None = None,
@@ -358,7 +372,7 @@ def score(
     out      folder of the run
     """
     request = ScoreRequest(
-        maps=maps, truth=truth, images=images, metrics=tuple(metrics), emd_tolerance=emd_tolerance, seed=seed
+        maps=maps, truth=truth, images=images, metrics=several(metrics), emd_tolerance=emd_tolerance, seed=seed
     )
     return score_answers.answer(request, out=_folder(out), workers=workers, page=page, progress=progress)
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -9,12 +10,26 @@ from forsooth import names, plugins, store
 from forsooth.attributions import METHODS
 from forsooth.records import Method, UsageError
 
+ACCELERATORS = ("gpu", "rocm", "hip", "nvidia")  # what people type; spelling alone would offer them cpu
+
+
+def several(given: Any) -> tuple[Any, ...]:
+    """What a user gave where several may be: names with commas between them, one thing, or a list.
+
+    >>> several("lime, lrp"), several(["lime"]), several(len)
+    (('lime', 'lrp'), ('lime',), (<built-in function len>,))
+    """
+    if isinstance(given, str):
+        return tuple(name.strip() for name in given.split(",") if name.strip())
+    if callable(given):
+        return (given,)
+    return tuple(given)
+
 
 def method_path(method: str | Method | Callable[..., torch.Tensor]) -> str:
     """The name under which a task can find the method again, in this process or another."""
     if isinstance(method, str):
-        plugins.method(method, METHODS)
-        return method
+        return plugins.method(method, METHODS).name
     if not isinstance(method, Method):
         return plugins.path_of(method)
     if method in METHODS:
@@ -48,7 +63,13 @@ def usable_device(device: str) -> str:
     """The device, if it is here."""
     if device == "auto":
         return {True: "cuda", False: "cpu"}[torch.cuda.is_available()]
+    if device == "gpu":
+        raise UsageError("`device` must be auto, cpu or cuda, got 'gpu'; did you mean cuda?")
     if device not in ("cpu", "cuda"):
+        if device.lower() in ACCELERATORS:
+            raise UsageError(
+                f"`device` must be auto, cpu or cuda, got {device!r}; an accelerator of NVIDIA or AMD is cuda"
+            )
         raise names.unknown(device, ("auto", "cpu", "cuda"), argument="device")
     if device == "cuda" and not torch.cuda.is_available():
         raise UsageError("`device` must be one that is here, got 'cuda', and torch sees no accelerator")

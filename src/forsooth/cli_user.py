@@ -1,13 +1,12 @@
 """The commands for one's own model and images: parse, call, print."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from forsooth import api, report
-from forsooth.records import UsageError
-from forsooth.report import tables
+import forsooth
+from forsooth.errors import UsageError
 from forsooth.terminal import (
     Device,
     Json,
@@ -26,8 +25,14 @@ from forsooth.terminal import (
     out,
     processes,
     progress_of,
+    records,
 )
 
+if TYPE_CHECKING:
+    from forsooth.runs import Run
+
+RUNS = Path("forsooth-runs")  # where answers go that nobody gave a place
+NO_NULL = "No map here ignores the model: name random and sobel, too, and oracle, to see what a score is worth."
 Inputs = Annotated[Path, typer.Option(help="inputs (n, *shape): .npy, .npz or .safetensors")]
 Target = Annotated[str | None, typer.Option(help="a class or a file of classes; default: the predicted ones")]
 
@@ -37,8 +42,12 @@ def bias(
     inputs: Inputs,
     target: Target = None,
     methods: Methods = "",
-    players: Annotated[str, typer.Option(help="pixels, features, grid:N or units:LAYER")] = "pixels",
+    players: Annotated[str, typer.Option(help="auto, pixels, features, words, grid:N or units:LAYER")] = "auto",
     permutations: Annotated[str, typer.Option(help="random orders for the Shapley values, or exact")] = "1000",
+    anchor: Annotated[
+        str, typer.Option(help="permutations, or leverage: as sure with a tenth of the forwards")
+    ] = "permutations",
+    budget: Annotated[int, typer.Option(help="most forwards for all Shapley values")] = 50_000_000,
     baseline: Annotated[
         str, typer.Option(help="in place of the hidden: mean, channel_mean, zero, blur, a file")
     ] = "mean",
@@ -57,13 +66,16 @@ def bias(
     json: Json = False,
 ) -> None:
     """Which explanations of your own model can be trusted, where nobody knows the truth?"""
-    made = api.bias(
+    folder = folder or RUNS / "bias"
+    made = forsooth.bias(
         model,
         inputs,
         target=target,
         methods=listed(methods),
         players=players,
         permutations=int(permutations) if permutations.isdecimal() else permutations,
+        anchor=anchor,
+        budget=budget,
         baseline=baseline,
         data=data,
         output=output,
@@ -77,10 +89,10 @@ def bias(
         progress=progress_of(quiet),
     )
     if json:
-        return as_json(table=made.table, words=made.words)
+        return as_json(table=made.table, words=made.words, folder=folder, page=folder / "report.html")
     answered(made, "M_bias, least biased first", spare=("relative", "worst", "failed"))
-    if folder is not None:
-        out.print(f"All rows: {(folder / 'bias.csv').resolve()}", highlight=False, soft_wrap=True)
+    out.print(f"All rows: {(folder / 'bias.csv').resolve()}", highlight=False, soft_wrap=True)
+    opened(folder / "report.html")
 
 
 def dryrun(
@@ -102,7 +114,7 @@ def dryrun(
     json: Json = False,
 ) -> None:
     """Would your methods show an artefact in your own images? Plant it, train, explain, and see."""
-    made = api.dryrun(
+    made = forsooth.dryrun(
         data,
         train=train,
         methods=listed(methods),
@@ -120,7 +132,7 @@ def dryrun(
         progress=progress_of(quiet),
     )
     if json:
-        return as_json(table=made.table, words=made.words, folder=made.folder)
+        return as_json(table=made.table, words=made.words, folder=made.folder, page=made.folder / "report.html")
     answered(made, "Share of the attribution on the artefact")
     opened(made.folder / "report.html")
 
@@ -144,7 +156,8 @@ def independence(
     json: Json = False,
 ) -> None:
     """Would explanations of your own model point at patches that have no function?"""
-    made = api.independence(
+    folder = folder or RUNS / "independence"
+    made = forsooth.independence(
         model,
         inputs,
         target=target,
@@ -162,10 +175,10 @@ def independence(
         progress=progress_of(quiet),
     )
     if json:
-        return as_json(table=made.table, words=made.words)
+        return as_json(table=made.table, words=made.words, folder=folder, page=folder / "report.html")
     answered(made, "attention to functionless patches, least first")
-    if folder is not None:
-        out.print(f"All rows: {(folder / 'independence.csv').resolve()}", highlight=False, soft_wrap=True)
+    out.print(f"All rows: {(folder / 'independence.csv').resolve()}", highlight=False, soft_wrap=True)
+    opened(folder / "report.html")
 
 
 def check(
@@ -174,22 +187,27 @@ def check(
     seed: Seed = 0,
     method_timeout: MethodTimeout = None,
     method_memory: MethodMemory = None,
+    folder: Annotated[Path | None, typer.Option("--out", help="folder for a page of the answer")] = None,
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
     """Does your own method keep the contract that every method here keeps? Exit code 1 if not."""
-    made = api.check(
+    made = forsooth.check(
         method,
         device=device,
         seed=seed,
         method_timeout=method_timeout,
         method_memory=method_memory,
+        out=folder,
         progress=progress_of(quiet),
     )
     if json:
-        as_json(table=made.table, words=made.words, passed=made.passed)
+        page = None if folder is None else folder / "report.html"
+        as_json(table=made.table, words=made.words, passed=made.passed, page=page)
     else:
         answered(made, f"contract of a method: {method}")
+        if folder is not None:
+            opened(folder / "report.html")
     if not made.passed:
         raise typer.Exit(1)
 
@@ -204,9 +222,10 @@ def score(
     folder: Out = None,
     seed: Seed = 0,
     quiet: Quiet = False,
+    json: Json = False,
 ) -> None:
     """Score maps that were made elsewhere, beside nulls and oracle on the same samples."""
-    made = api.score(
+    made = forsooth.score(
         maps,
         truth,
         images=images,
@@ -217,18 +236,39 @@ def score(
         seed=seed,
         progress=progress_of(quiet),
     )
-    show_board(made)
-    opened(made.folder / "report.html")
+    shown(made, json=json)
 
 
-def show_board(made: api.Run) -> None:
+def shown(made: "Run", *, json: bool) -> None:
+    """The boards of a run and where its page is, for a person or a script."""
+    page = made.folder / "report.html"
+    if json:
+        boards = {metric: records(made.leaderboard(metric)) for metric in made.metrics}
+        as_json(folder=made.folder, page=page, failed=made.failed, boards=boards)
+    else:
+        show_board(made)
+        opened(page)
+
+
+def show_board(made: "Run") -> None:
     """The leaderboard by the first metric of a run."""
-    metric = next(iter(report.read(made.folder).run["metrics"]))
-    board = made.leaderboard(metric)
+    from forsooth.report import tables
+
+    first, *others = made.metrics
+    board = made.leaderboard(first)
     if board.empty:
         out.print("No map was scored: the page says why.")
-    else:
-        out.print(tables.console(board, title=metric, columns=fitting(tables.display(board)).shape[1]))
+        return
+    out.print(tables.console(board, title=first, columns=fitting(tables.display(board)).shape[1]))
+    if not board["null"].any():
+        out.print(NO_NULL)
+    if others:
+        out.print(
+            f"By {', '.join(others)}, too: on the page, and by `forsooth results {made.folder} --format markdown`.",
+            highlight=False,
+            markup=False,
+            soft_wrap=True,
+        )
 
 
 def _ends(words: str) -> tuple[float, float] | None:

@@ -9,6 +9,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
@@ -54,8 +55,7 @@ class Cluster:
         self.where = _parsed(self.on)
         self.probe = self.store.unfinished("probe")
         try:
-            self._connect(PATIENCE / 2)
-            self._check()
+            self._attach(PATIENCE / 2)
         except BaseException:
             self.__exit__()
             raise
@@ -70,25 +70,45 @@ class Cluster:
                 thing.close(timeout=3)
         self.store.discard(self.probe)
 
+    def _attach(self, patience: float) -> None:
+        """A client whose workers fit; a line that says what did not answer for so many seconds."""
+        until = time.monotonic() + patience
+        while True:
+            try:
+                self._connect(max(HEARD, until - time.monotonic()))
+                self._check()
+                return
+            except (OSError, TimeoutError) as error:  # a scheduler may go away while it is asked
+                self._leave()
+                if time.monotonic() > until:
+                    raise self._unheard(error) from error
+                time.sleep(min(HEARD, patience))
+            except ValueError as error:  # no address
+                raise self._unheard(error) from error
+
+    def _unheard(self, error: Exception) -> UsageError:
+        return UsageError(
+            f"`on` must be a Dask cluster that answers and has workers, got {self.on}: {_first_line(error)}"
+        )
+
     def _connect(self, patience: float) -> None:
-        """A client, or a line that says what did not answer."""
         if "local" in self.where and self.local is None:
             count = self.where["local"]
             self.local = self.dask.LocalCluster(
                 n_workers=count, threads_per_worker=1, dashboard_address=None, silence_logs=logging.CRITICAL
             )
         words = {"address": self.local} if self.local is not None else self.where
-        try:
-            self.client = self.dask.Client(**words, timeout=patience, set_as_default=False)
-            self.client.wait_for_workers(1, timeout=patience)
-        except (OSError, TimeoutError, ValueError) as error:
-            raise UsageError(
-                f"`on` must be a Dask cluster that answers and has workers, got {self.on}: {_first_line(error)}"
-            ) from error
+        self.client = self.dask.Client(**words, timeout=patience, set_as_default=False)
+        self.client.wait_for_workers(1, timeout=patience)
+
+    def _leave(self) -> None:
+        if self.client is not None:
+            self.client.close(timeout=1)
+            self.client = None
 
     def _check(self) -> None:
         """UsageError unless every worker sees the store and has the versions of here."""
-        self.probe.mkdir(parents=True)
+        self.probe.mkdir(parents=True, exist_ok=True)
         (self.probe / "probe").write_text(self.probe.name)
         for place, problem in self.client.run(look, str(self.probe.resolve()), versions()).items():
             if problem:
@@ -104,7 +124,8 @@ class Cluster:
     def _workers(self) -> int:
         when, count = self.counted
         if time.monotonic() - when > LOOK and self.client.status == "running":
-            count = len(self.client.nthreads())
+            with suppress(OSError):  # the scheduler went away: `_lost` will see
+                count = len(self.client.nthreads())
             self.counted = (time.monotonic(), count)
         return count
 
@@ -162,11 +183,15 @@ class Cluster:
         now = time.monotonic()
         late = [future for future, begun in self.begun.items() if now - begun > self.timeout]
         for future in late:
-            hung = [place for place, keys in self.client.processing().items() if future.key in keys]
-            future.cancel(force=True)
-            self.client.restart_workers(hung, timeout=PATIENCE / 4, raise_for_error=False)
+            with suppress(OSError):  # the scheduler went away, and its workers with it
+                self._end_late(future)
         tasks = [self._over(future) for future in late]
         return [Trial(task.key, "late", f"{task.name}: took more than {self.timeout:g} s") for task in tasks]
+
+    def _end_late(self, future: Any) -> None:
+        hung = [place for place, keys in self.client.processing().items() if future.key in keys]
+        future.cancel(force=True)
+        self.client.restart_workers(hung, timeout=PATIENCE / 4, raise_for_error=False)
 
     def _lost(self) -> list[Trial]:
         """All that ran, if the scheduler went away; it may come back under its address."""
@@ -174,20 +199,12 @@ class Cluster:
             self._require_workers()
             return []
         tasks = [self._over(future) for future in list(self.running)]
-        self.client.close(timeout=1)
-        until = time.monotonic() + PATIENCE
-        while self.client.status != "running":
-            try:
-                self._connect(HEARD * 5)
-                self._check_again()
-            except UsageError:
-                if time.monotonic() > until:
-                    raise self._gone("its scheduler does not answer any more") from None
+        self._leave()
+        try:
+            self._attach(PATIENCE)
+        except UsageError as error:
+            raise self._gone(f"its scheduler went away, and now {error}") from error
         return [Trial(task.key, "lost", f"{task.name}: lost with the scheduler") for task in tasks]
-
-    def _check_again(self) -> None:
-        self.store.discard(self.probe)
-        self._check()
 
     def _require_workers(self) -> None:
         """UsageError where no worker was there for long; `dask worker` may start one meanwhile."""

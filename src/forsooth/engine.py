@@ -19,7 +19,7 @@ import torch
 
 from forsooth import isolation, shared
 from forsooth.cluster import Cluster
-from forsooth.group import Together, done, groups
+from forsooth.group import Together, carry_out
 from forsooth.plain import from_plain, to_plain
 from forsooth.processes import Processes
 from forsooth.records import Cell, FailedTasks, Task, Trial, UsageError
@@ -141,31 +141,14 @@ def execute(
     ledger = Ledger(store, progress)
     with shared.lent(store.unfinished("shared")):
         if on is None and timeout is None:
-            waiting = _after_groups(waiting, store, progress)
+            finished = carry_out(waiting, lambda task: typed(task.function, task.arguments), ledger)
+            waiting = [task for task in waiting if task.key not in finished]
         if waiting:
             with executor(len(waiting), store, workers=workers, on=on, timeout=timeout) as chosen:
                 run_all(waiting, chosen, ledger)
             store.sweep()  # what processes left that died
     if ledger.reasons:
         raise ledger.error(len(tasks))
-
-
-def _after_groups(waiting: Sequence[Task], store: Store, progress: Progress) -> list[Task]:
-    """Do here what is quicker together; the tasks that are left."""
-    finished = set()
-    for group in groups(waiting, _typed_arguments):
-        progress.doing([f"{group[0].name} and {len(group) - 1} more at once"])
-        for task, cell, seconds in done(group, _typed_arguments, progress.say):
-            store.write(task.key, cell, about=_about(task, seconds))
-            finished.add(task.key)
-            progress.step(task.name)
-    if finished:
-        _free_memory()
-    return [task for task in waiting if task.key not in finished]
-
-
-def _typed_arguments(task: Task) -> dict[str, Any]:
-    return typed(task.function, task.arguments)
 
 
 def _require_positive(workers: int, timeout: float | None) -> None:
@@ -205,6 +188,11 @@ class Ledger:
 
     def finished(self, task: Task) -> bool:
         return self.store.has(task.key)
+
+    def keep(self, task: Task, cell: Cell, seconds: float) -> None:
+        """A task is over, and this is its cell."""
+        self.store.write(task.key, cell, about=_about(task, seconds))
+        self.progress.step(task.name)
 
     def blocked(self, task: Task) -> str:
         """Why a task is not tried: the reason of a failed one that it needs; empty if it can be tried."""

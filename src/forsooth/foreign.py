@@ -2,11 +2,15 @@
 
 import copy
 import functools
-from collections.abc import Callable
+import inspect
+import operator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from forsooth.records import UsageError
@@ -63,23 +67,78 @@ def rebound(explainer: Any, model: nn.Module) -> Any:
 
 
 def giving_tensors(function: Function) -> Function:
-    """The function, giving a tensor like x where it gives an array of numbers, as those made for Quantus do."""
+    """The function, giving a tensor like x where it gives an array of numbers, as those made for Quantus do.
+
+    One that calls its arguments as Quantus does and cannot read tensors is given arrays, as Quantus gives them.
+    """
+    if hasattr(function, "gives_tensors"):
+        return function
+    ask = function
+    if wants_arrays(function):
+        ask = taking_arrays(function)
 
     @functools.wraps(function, updated=())
     def asked(model: Any, x: Tensor, target: Tensor, **keywords: Any) -> Any:
-        maps = function(model, x, target, **keywords)
+        maps = ask(model, x, target, **keywords)
         if isinstance(maps, Tensor) or not hasattr(maps, "__array__") or np.asarray(maps).dtype.kind not in "biuf":
             return maps
-        return torch.from_numpy(np.ascontiguousarray(maps)).to(x)
+        return like(maps, x)
+
+    asked.gives_tensors = True  # type: ignore[attr-defined]
+    return asked
+
+
+def wants_arrays(function: Function) -> bool:
+    """Whether a function calls its arguments as Quantus does: model, inputs, targets."""
+    try:
+        return {"inputs", "targets"} <= set(inspect.signature(function).parameters)
+    except (TypeError, ValueError):  # some built-in functions do not say
+        return False
+
+
+def taking_arrays(function: Function) -> Function:
+    """A function (model, inputs, targets) asked with tensors, and where it cannot read those, with arrays."""
+
+    def asked(model: Any, x: Tensor, target: Tensor, **keywords: Any) -> Any:
+        try:
+            return function(model, inputs=x, targets=target, **keywords)
+        except (TypeError, AttributeError) as error:  # what torch and numpy raise at one another's arrays
+            try:
+                return function(model, inputs=as_array(x), targets=as_array(target), **keywords)
+            except Exception:  # it fails with both: the first error is nearer to what was asked
+                raise error from None
 
     return asked
 
 
+def like(maps: Any, x: Tensor) -> Tensor:
+    return torch.from_numpy(np.ascontiguousarray(maps)).to(x)
+
+
+def as_array(tensor: Tensor) -> Any:
+    return tensor.detach().cpu().numpy()
+
+
+def check_own(own: Any, model: Any, kind: str) -> None:
+    """UsageError where an object that explains its own model alone is asked about another one."""
+    if own is model or not isinstance(own, nn.Module):  # what shap makes of a function cannot be compared
+        return
+    if not isinstance(model, nn.Module) or all(part is not own for part in model.modules()):
+        raise UsageError(
+            f"`methods` must explain the model that is asked about, got {kind}, which knows only the model that it was "
+            "made with: write a function(model, x, target) that makes it"
+        )
+
+
 def of_shap(explainer: Any) -> Function:
-    """An explainer of shap, which explains the model that it was made with, whichever it is asked about."""
+    """An explainer of shap, which explains the model that it was made with."""
 
     def attribute(model: nn.Module, x: Tensor, target: Tensor) -> Tensor:
-        values = explainer.shap_values(_as_shap_takes(explainer, x))
+        inner = getattr(explainer, "explainer", explainer)
+        own = getattr(inner, "model", None)
+        check_own(own, model, "an explainer of shap")
+        given = x if isinstance(own, nn.Module) else as_array(x)  # tensors for those that explain torch modules
+        values = explainer.shap_values(given) if hasattr(explainer, "shap_values") else explainer(given).values
         stacked = torch.as_tensor(np.stack(values, -1) if isinstance(values, list) else np.asarray(values)).to(x)
         if stacked.shape == x.shape:
             return stacked
@@ -88,9 +147,99 @@ def of_shap(explainer: Any) -> Function:
     return attribute
 
 
-def _as_shap_takes(explainer: Any, x: Tensor) -> Any:
-    """Tensors for those that explain torch modules, arrays for the others."""
-    inner = getattr(explainer, "explainer", explainer)
-    if isinstance(getattr(inner, "model", None), nn.Module):
-        return x
-    return x.detach().cpu().numpy()
+def of_zennit(thing: Any) -> Function:
+    """A composite or an attributor of zennit, asked of whichever model is explained.
+
+    Relevance starts with 1 at the target, as when an attributor is given the target's row of the unit matrix.
+    """
+
+    def attribute(model: nn.Module, x: Tensor, target: Tensor) -> Tensor:
+        leaf = x.detach().clone().requires_grad_()
+        if hasattr(thing, "context"):
+            with torch.enable_grad(), thing.context(model) as changed:
+                output = changed(leaf)
+                maps = torch.autograd.grad(output, leaf, one_hot(output, target))[0]
+            return maps.detach()
+        attributor = copy.copy(thing)
+        attributor.model = model
+        with torch.no_grad():
+            start = one_hot(model(x), target)
+        with attributor:
+            _, relevance = attributor(leaf, start)
+        found: Tensor = relevance.detach()
+        return found
+
+    return attribute
+
+
+def one_hot(output: Tensor, target: Tensor) -> Tensor:
+    """1 at each target (n,) of outputs (n, classes), else 0."""
+    return torch.zeros_like(output).scatter_(1, target[:, None], 1)
+
+
+def of_torchcam(extractor: Any) -> Function:
+    """An extractor of torch-cam, which knows its own model; its maps are enlarged to the input."""
+
+    def attribute(model: nn.Module, x: Tensor, target: Tensor) -> Tensor:
+        check_own(extractor.model, model, f"a {type(extractor).__name__} of torch-cam")
+        with torch.enable_grad(), gradients_kept(extractor.model):
+            output = model(x.detach().clone().requires_grad_())
+            maps = extractor.fuse_cams(extractor(target.tolist(), output))
+        return enlarged(maps.detach(), x)
+
+    return attribute
+
+
+def of_grad_cam(explainer: Any) -> Function:
+    """A CAM of pytorch-grad-cam, which knows its own model."""
+
+    def attribute(model: nn.Module, x: Tensor, target: Tensor) -> Tensor:
+        check_own(explainer.model, model, f"a {type(explainer).__name__} of grad-cam")
+        wanted = [operator.itemgetter(int(one)) for one in target]
+        with torch.enable_grad(), gradients_kept(explainer.model):
+            maps = explainer(input_tensor=x.detach().clone().requires_grad_(), targets=wanted)
+        return enlarged(like(maps, x), x)
+
+    return attribute
+
+
+@contextmanager
+def gradients_kept(model: nn.Module) -> Iterator[None]:
+    """What is in .grad of the weights stays as it was, though a library calls backward()."""
+    before = [parameter.grad for parameter in model.parameters()]
+    for parameter in model.parameters():
+        parameter.grad = None
+    try:
+        yield
+    finally:
+        for parameter, gradient in zip(model.parameters(), before, strict=True):
+            parameter.grad = gradient
+
+
+def enlarged(maps: Tensor, x: Tensor) -> Tensor:
+    """Maps (n, *smaller space) brought to the space of x (n, channels, *space), the same in each channel."""
+    if maps.shape[1:] != x.shape[2:]:
+        maps = F.interpolate(maps[:, None], size=x.shape[2:], mode=("linear", "bilinear", "trilinear")[x.ndim - 3])[
+            :, 0
+        ]
+    return maps[:, None].expand_as(x).to(x).contiguous()
+
+
+# By the package that an object's class, or a class above it, comes from: the packages themselves are not imported.
+LIBRARIES: dict[str, Callable[[Any], Function]] = {
+    "shap": of_shap,
+    "zennit": of_zennit,
+    "torchcam": of_torchcam,
+    "pytorch_grad_cam": of_grad_cam,
+}
+
+
+def of_library(thing: Any) -> Function | None:
+    """The function that asks an object of one of these libraries; None for any other thing."""
+    if hasattr(thing, "shap_values"):
+        return of_shap(thing)
+    for base in type(thing).__mro__:
+        home = base.__module__.partition(".")[0]
+        if home in LIBRARIES:
+            return LIBRARIES[home](thing)
+    return None

@@ -1,9 +1,10 @@
 """Tasks that are quicker together: a group of one kind is done at once, and each leaves the cell of its own key."""
 
+import gc
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 
@@ -24,6 +25,28 @@ class Together:
 
     alike: Callable[[Record], Any]
     work: Callable[[Sequence[Record], Callable[[str], None]], Iterable[Cell]]
+
+
+class Ledger(Protocol):
+    """Who is told what becomes of tasks."""
+
+    def doing(self, tasks: Iterable[Task]) -> None: ...
+    def say(self, message: str) -> None: ...
+    def keep(self, task: Task, cell: Cell, seconds: float) -> None: ...
+
+
+def carry_out(waiting: Sequence[Task], arguments: Callable[[Task], Record], ledger: Ledger) -> set[str]:
+    """Do here what is quicker together; the keys of what is finished."""
+    finished = set()
+    for group in groups(waiting, arguments):
+        ledger.doing(group)
+        for task, cell, seconds in done(group, arguments, ledger.say):
+            ledger.keep(task, cell, seconds)
+            finished.add(task.key)
+    if finished:
+        gc.collect()  # other processes cannot use what this one keeps for later
+        torch.cuda.empty_cache()
+    return finished
 
 
 def groups(tasks: Sequence[Task], arguments: Callable[[Task], Record]) -> list[list[Task]]:

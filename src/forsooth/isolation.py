@@ -101,22 +101,28 @@ def asked(function: Callable[..., Cell], *arguments: Any) -> Cell:
     if os.name != "posix":
         raise Unmovable("processes cannot be forked here")
     allowed = limits()
-    scratch = Path(tempfile.mkdtemp(prefix="forsooth-method-"))
+    packed = _packed(function, arguments)
+    own = _nursery()
     try:
-        links = scratch / "here"
-        _link(Path.cwd(), links)
-        request = {
-            "limits": asdict(allowed),
-            "folder": str(links),
-            "answer": str(scratch / ANSWER),
-            "path": sys.path,
-            "environment": dict(os.environ),
-            "threads": torch.get_num_threads(),
-        }
-        outcome = _nursery().put(request, _packed(function, arguments))
-        return _read(scratch / ANSWER, outcome, allowed)
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
+        with own.scratch() as scratch:
+            outcome = own.put(_request(scratch, allowed), packed)
+            return _read(scratch / ANSWER, outcome, allowed)
+    except EOFError:
+        return _ended({"end": "stillborn", "tail": ""}, allowed, [])
+
+
+def _request(scratch: Path, allowed: Limits) -> dict[str, Any]:
+    """What a child must know beside its question."""
+    links = scratch / "here"
+    _link(Path.cwd(), links)
+    return {
+        "limits": asdict(allowed),
+        "folder": str(links),
+        "answer": str(scratch / ANSWER),
+        "path": sys.path,
+        "environment": dict(os.environ),
+        "threads": torch.get_num_threads(),
+    }
 
 
 def _packed(function: Callable[..., Cell], arguments: tuple[Any, ...]) -> bytes:
@@ -157,6 +163,7 @@ def _ended(outcome: dict[str, Any], allowed: Limits, said: list[str]) -> Cell:
     reasons = {
         "timeout": f"the method did not answer within {allowed.seconds:g} s, and its process was ended",
         "signal 9": "the process of the method was killed: it may have run out of memory, or the method did it itself",
+        "stillborn": "no process could be started for the method",
         "no answer": "the method ended its process, or took away what it was to answer with",
     }
     reason = reasons.get(outcome["end"], f"the method ended its process ({outcome['end']})")
@@ -178,7 +185,12 @@ def _said(lines: list[str]) -> dict[str, list[str]]:
 
 
 class Nursery:
-    """Our clean process, seen from here. It ends with us: the end of its input is the end of its work."""
+    """Our clean process, seen from here. It ends with us: the end of its input is the end of its work.
+
+    folder  that it made for its children; who of us lives longer takes it away
+    """
+
+    folder: Path | None = None
 
     def __init__(self) -> None:
         environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONSAFEPATH": "1"}
@@ -190,6 +202,19 @@ class Nursery:
             env=environment,
             start_new_session=True,  # Ctrl-C is ours to hear
         )
+
+    @contextmanager
+    def scratch(self) -> Iterator[Path]:
+        """A folder for one question. EOFError where the process died before it began."""
+        assert self.process.stdout is not None
+        if self.folder is None:
+            self.folder = Path(receive(self.process.stdout).decode())
+        self.folder.mkdir(exist_ok=True)  # it may be old, and temporary files are swept
+        made = Path(tempfile.mkdtemp(dir=self.folder))
+        try:
+            yield made
+        finally:
+            shutil.rmtree(made, ignore_errors=True)
 
     def put(self, request: dict[str, Any], packed: bytes) -> dict[str, Any]:
         """Ask for a child; how it ended, and what it printed. On any trouble here it is ended, with its child."""
@@ -221,6 +246,8 @@ class Nursery:
             self.process.kill()
             self.process.wait()
         self.process.stdout.close()
+        if self.folder is not None:
+            shutil.rmtree(self.folder, ignore_errors=True)
 
 
 def _package() -> list[str]:
@@ -234,6 +261,8 @@ _running: dict[int, Nursery] = {}  # by the process that started it: a fork must
 def _nursery() -> Nursery:
     """The process of ours; begun anew where there is none, or where it has died."""
     own = _running.get(os.getpid())
+    if own is not None and not own.alive:
+        own.end()  # what it left is taken away
     if own is None or not own.alive:
         own = Nursery()
         _running[os.getpid()] = own
@@ -243,7 +272,7 @@ def _nursery() -> Nursery:
 @atexit.register
 def _close() -> None:
     own = _running.pop(os.getpid(), None)
-    if own is not None and own.alive:
+    if own is not None:
         own.end()
 
 

@@ -4,7 +4,7 @@ import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol, TypeVar
 
-from forsooth.records import UsageError
+from forsooth.errors import UsageError
 
 
 class Named(Protocol):

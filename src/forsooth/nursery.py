@@ -12,6 +12,7 @@ import pickle
 import select
 import signal
 import sys
+import tempfile
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -29,14 +30,15 @@ GIBIBYTE = 2**30
 
 
 def main() -> None:
-    """Take questions until the input ends."""
+    """Take questions until the input ends. First of all comes the folder for what children need, which ends with us."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     questions = os.fdopen(os.dup(0), "rb", buffering=0)
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # whatever an import prints is no answer
     torch.set_num_threads(1)
     importlib.import_module(sys.argv[1])
-    with contextlib.suppress(EOFError):
+    with contextlib.suppress(EOFError), tempfile.TemporaryDirectory(prefix="forsooth-method-") as folder:
+        send(answers, folder.encode())
         while True:
             request = json.loads(_whole(questions))
             packed = _whole(questions)
@@ -123,12 +125,12 @@ def _outcome(child: Child, seconds: float, questions: IO[bytes]) -> dict[str, An
 
 
 def _attend(child: Child, questions: IO[bytes]) -> None:
-    """Wait a little for something to be printed. Where those who asked are gone, all ends here."""
+    """Wait a little for something to be printed. EOFError where those who asked are gone."""
     heard = [*child.open, questions.fileno()]
     ready, _, _ = select.select(heard, [], [], 10 * PAUSE if child.open else PAUSE)
     if questions.fileno() in ready:  # nobody asks two questions at once: it is the end
         child.end()
-        os._exit(1)
+        raise EOFError
     if child.output in ready:
         child.listen()
 

@@ -7,6 +7,7 @@ in this process alone.
 import dataclasses
 import hashlib
 import importlib
+import importlib.metadata
 import inspect
 import re
 import secrets
@@ -27,15 +28,35 @@ from forsooth.records import Method, UsageError
 NOT_OWN = (*(Path(sysconfig.get_path(name)) for name in ("stdlib", "purelib", "platlib")), Path(__file__).parent)
 STANDARD = tuple(sysconfig.get_path("stdlib") + end for end in ("", "/lib-dynload"))
 CAPTUM = "captum.attr."  # where its classes live; known by name, since to import it takes a second
+OFFERED = "forsooth.methods"  # the group of entry points in which packages offer methods
 LIVE = "live"  # the module, as it were, of what is kept in this process alone
 _kept: dict[str, Any] = {}  # by path
 
 
 def method(name: str, known: Sequence[Method]) -> Method:
     """The method called `name`: one of the catalogue, or the user's `package.module:name`."""
-    if ":" not in name:
-        return find(name, known, argument="methods")
-    return wrapped(load(name, argument="methods"), name=name)
+    path = place_of(name, known)
+    if ":" not in path:
+        return find(path, known, argument="methods")
+    return wrapped(load(path, argument="methods"), name=path)
+
+
+def place_of(name: str, known: Sequence[Method], *, argument: str = "methods") -> str:
+    """The `package.module:name` of a method that an installed package offers by that name; any other name as it is.
+
+    A package offers its methods in its `pyproject.toml`, below [project.entry-points."forsooth.methods"].
+    """
+    if ":" in name or any(record.name == name for record in known):
+        return name
+    offered = entry_points()
+    if name in offered:
+        return offered[name]
+    raise unknown(name, [*(record.name for record in known), *offered], argument=argument)
+
+
+def entry_points() -> dict[str, str]:
+    """What installed packages offer as methods: name -> `package.module:name`."""
+    return {point.name: f"{point.module}:{point.attr}" for point in importlib.metadata.entry_points(group=OFFERED)}
 
 
 def known(methods: Sequence[Any], catalogue: Sequence[Method]) -> None:
@@ -93,8 +114,9 @@ def wrapped(thing: Any, *, name: str) -> Method:
         return _record(foreign.of_captum_class(thing), name)
     if is_captums(type(_owner(thing))):
         return _record(foreign.of_captum(_owner(thing), **getattr(thing, "keywords", {})), name)
-    if hasattr(thing, "shap_values"):
-        return _record(foreign.of_shap(thing), name)
+    of_library = foreign.of_library(thing)
+    if of_library is not None:
+        return _record(of_library, name)
     if callable(thing):
         return _record(thing, name)
     raise UsageError(

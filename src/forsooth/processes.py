@@ -5,8 +5,6 @@ Each has one task at a time and a pipe of its own, so that it is known which tas
 
 import multiprocessing
 import os
-import signal
-import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -19,10 +17,8 @@ import torch
 
 from forsooth.records import Task, Trial, UsageError
 from forsooth.schedule import Attempt
+from forsooth.service import CARDS, READY, SAFE_PATH, Order, serve, set_safe_path
 
-SAFE_PATH = "PYTHONSAFEPATH"  # tells Python not to import from the working folder before all else
-CARDS = "CUDA_VISIBLE_DEVICES"
-READY = "ready"
 STILLBORN = 3  # processes that end by themselves before they begin, one after the other
 PATIENCE = 2.0  # seconds in which an idle process leaves by itself
 
@@ -68,17 +64,15 @@ class Processes:
 
     def __enter__(self) -> Self:
         for number in range(self.count):
-            self.workers.append(_started(self.attempt, _card(number)))
+            card = _card(number)
+            self.workers.append(IDLE.taken(self.attempt, card) or _started(self.attempt, card))
         return self
 
     def __exit__(self, kind: object, error: object, trace: object) -> None:
         """Where an error or a signal ends the work they are ended at once: they may be busy for hours."""
         if error is None:
-            for worker in self.workers:
-                worker.pipe.close()
-            until = time.monotonic() + PATIENCE
-            for worker in self.workers:
-                worker.process.join(max(0.0, until - time.monotonic()))
+            self.workers = IDLE.left_over(self.workers)
+            _dismiss(self.workers)
         for worker in self.workers:
             worker.process.kill()
         for worker in self.workers:
@@ -164,6 +158,64 @@ class Processes:
             )
 
 
+@dataclass
+class Idle:
+    """Processes that wait for the next run, if there is to be one: to start them takes seconds."""
+
+    kept: bool = False
+    workers: list[Worker] = field(default_factory=list)
+
+    def left_over(self, workers: Sequence[Worker]) -> list[Worker]:
+        """Keep those that have nothing to do; the others."""
+        if not self.kept:
+            return list(workers)
+        free = [worker for worker in workers if worker.ready and worker.task is None]
+        self.workers += free
+        return [worker for worker in workers if worker not in free]
+
+    def taken(self, attempt: Attempt, card: str) -> Worker | None:
+        """One that sees this accelerator and is alive; None where there is none."""
+        for worker in [one for one in self.workers if one.card == card]:
+            self.workers.remove(worker)
+            try:
+                worker.pipe.send(Order(attempt, dict(os.environ)))
+            except OSError:  # it died while it waited
+                worker.kill()
+            else:
+                return worker
+        return None
+
+    def end(self) -> None:
+        """End them all."""
+        self.kept = False
+        _dismiss(self.workers)
+        for worker in self.workers:
+            worker.kill()
+        self.workers = []
+
+
+IDLE = Idle()
+
+
+@contextmanager
+def kept() -> Iterator[None]:
+    """The processes of one run go on with the next one inside."""
+    IDLE.kept = True
+    try:
+        yield
+    finally:
+        IDLE.end()
+
+
+def _dismiss(workers: Sequence[Worker]) -> None:
+    """Tell processes that there is no more work, and give them a moment to leave by themselves."""
+    for worker in workers:
+        worker.pipe.close()
+    until = time.monotonic() + PATIENCE
+    for worker in workers:
+        worker.process.join(max(0.0, until - time.monotonic()))
+
+
 def _card(number: int) -> str:
     """The accelerator of a process: they are dealt out in turn; empty where there are fewer than two."""
     count = torch.cuda.device_count()
@@ -177,7 +229,7 @@ def _started(attempt: Attempt, card: str) -> Worker:
     context = multiprocessing.get_context("spawn")  # fork does not go with torch's threads
     here, there = context.Pipe()
     with _safe_path() as before:
-        process = context.Process(target=_work, args=(there, attempt, before, card))
+        process = context.Process(target=serve, args=(there, attempt, before, card))
         process.start()
     there.close()
     return Worker(process, here, card)
@@ -191,43 +243,4 @@ def _safe_path() -> Iterator[str | None]:
     try:
         yield before
     finally:
-        _set_safe_path(before)
-
-
-def _set_safe_path(value: str | None) -> None:
-    os.environ.pop(SAFE_PATH, None)
-    if value is not None:
-        os.environ[SAFE_PATH] = value
-
-
-def _work(pipe: Connection, attempt: Attempt, safe_path: str | None, card: str) -> None:
-    """The life of a process: tasks come and trials go until the pipe is closed."""
-    _begin(safe_path, card)
-    pipe.send(READY)
-    while True:
-        try:
-            task = pipe.recv()
-        except (EOFError, OSError):
-            return
-        except Exception as error:  # its function is in a module that cannot be imported here
-            pipe.send(Trial("", "raised", f"no process can read the task: {type(error).__name__}: {error}"))
-        else:
-            pipe.send(attempt(task))
-
-
-def _begin(safe_path: str | None, card: str) -> None:
-    """One thread, one accelerator, no tracebacks at Ctrl-C, and an end with the parent, also where that is killed."""
-    _set_safe_path(safe_path)
-    if card:
-        os.environ[CARDS] = card  # torch looks when it is first asked for an accelerator
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    torch.set_num_threads(1)
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-
-        def follow() -> None:
-            parent.join()
-            os._exit(1)
-
-        threading.Thread(target=follow, daemon=True).start()
+        set_safe_path(before)

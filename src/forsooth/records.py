@@ -7,19 +7,14 @@ from typing import TYPE_CHECKING, Any, Literal
 import torch
 from torch import Tensor
 
+from forsooth.errors import FailedTasks as FailedTasks
+from forsooth.errors import UsageError as UsageError
+
 if TYPE_CHECKING:  # pandas takes a second to import, and tables are made far above
     import pandas as pd
 
 Need = Literal["gradient", "module", "background", "fit", "generator", "generators", "layer", "truth"]
 Read = Literal["truth", "model", "x", "target", "total", "anchor"]
-
-
-class UsageError(Exception):
-    """The user asked for something that cannot be: the message names the argument, the expectation and what came."""
-
-
-class FailedTasks(Exception):
-    """Some tasks of a run failed, all others are done: the message says how many, and why the first did."""
 
 
 @dataclass(frozen=True)
@@ -312,6 +307,7 @@ class Outcome:
 
     rows      all rows of the run; the column `task` has the id of the task that made them
     facts     what the cells noted, by key
+    tasks     and seconds: what kind of work each cell was, and how long it took, by key
     settings  and choice: what the plan was made from, so that a judgement can find the keys of its tasks again
     """
 
@@ -319,6 +315,8 @@ class Outcome:
     facts: Mapping[str, Mapping[str, Any]]
     settings: Any
     choice: Choice
+    tasks: Mapping[str, str] = field(default_factory=dict)
+    seconds: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

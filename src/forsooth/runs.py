@@ -37,7 +37,8 @@ from forsooth.records import (
     Suite,
     UsageError,
 )
-from forsooth.report import aggregate, tables
+from forsooth.report import aggregate, page, tables
+from forsooth.report.unchanged import drawn_once
 from forsooth.suites import SUITES
 from forsooth.wording import html_piece
 
@@ -71,8 +72,7 @@ class Run:
     @property
     def failed(self) -> str:
         """How many tasks failed, and why the first did; empty if none."""
-        about = json.loads((self.folder / "run.json").read_text(encoding="utf-8"))
-        return str(about.get("failed", ""))
+        return str(aggregate.about(self.folder).get("failed", ""))
 
     @property
     def rows(self) -> pd.DataFrame:
@@ -209,8 +209,15 @@ def outcome_of(work: Work, plan: Plan, settings: Any, choice: Choice) -> Outcome
         raise FailedTasks(failed)
     ids = {task.key: task.id for task in plan.tasks}
     rows = pd.read_parquet(work.folder / "scores.parquet")
-    facts = {task.key: work.cells.meta(task.key)["facts"] for task in plan.tasks}
-    return Outcome(rows=rows.assign(task=rows["cell"].map(ids)), facts=facts, settings=settings, choice=choice)
+    about = {task.key: work.cells.meta(task.key) for task in plan.tasks}
+    return Outcome(
+        rows=rows.assign(task=rows["cell"].map(ids)),
+        facts={key: meta["facts"] for key, meta in about.items()},
+        settings=settings,
+        choice=choice,
+        tasks=ids,
+        seconds={key: meta.get("seconds", 0.0) for key, meta in about.items()},
+    )
 
 
 def keep_judgement(folder: Path, record: Reproduction, judgement: Judgement) -> None:
@@ -224,12 +231,17 @@ def keep_judgement(folder: Path, record: Reproduction, judgement: Judgement) -> 
 
 
 def write_page(folders: str | Path | Sequence[str | Path], out: str | Path | None = None) -> Path:
-    """The page of one run, or of several; says where it is."""
-    figures: dict[str, Callable[..., Any]] = {}
-    for suite in SUITES:
-        if suite.figures:
-            figures |= importlib.import_module(suite.figures).FIGURES
-    return report.write_page(folders, out, figures=figures)
+    """The page of one run, or of several; says where it is. One that shows the same rows already stays as it is."""
+    chosen = page.folders_of(folders, out)
+
+    def draw() -> Path:
+        figures: dict[str, Callable[..., Any]] = {}
+        for suite in SUITES:
+            if suite.figures:
+                figures |= importlib.import_module(suite.figures).FIGURES
+        return report.write_page(folders, out, figures=figures)
+
+    return drawn_once(chosen, page.place_of(chosen, out), draw)
 
 
 def described_metric(metric: Metric) -> dict[str, Any]:
@@ -243,21 +255,39 @@ def assemble(folder: Path, plan: Plan, cells: store.Store, about: dict[str, Any]
     rows = _all_rows(plan, cells, _failures(plan, metas, about["suite"]))
     index, pictures = _pictures(plan, cells, metas)
     timings = [{"cell": task.key, "task": task.name, "seconds": metas[task.key]["seconds"]} for task in plan.tasks]
-    files = {
-        "scores.parquet": _parquet(rows),
-        "timings.parquet": _parquet(pa.Table.from_pylist(timings)),
-        "pictures.safetensors": safetensors.torch.save(pictures),
-    }
     noted = [meta["facts"] for meta in metas.values()]
     about = {
         **about,
         "facts": _distinct([*about["facts"], *(line for facts in noted for line in facts.get("said", ()))]),
         "classes": _distinct(line for facts in noted for line in facts.get("drawn", ())),
         "methods": about.get("methods") or _methods(set(rows.column("method").to_pylist()) - {"", None}),
-        "versions": {name: _version(name) for name in PACKAGES},
-        "hardware": _hardware(),
         "pictures": index,
         "cells": list(metas),
+    }
+    keep_files(folder, rows, pa.Table.from_pylist(timings), pictures, about)
+
+
+def keep_answer(
+    folder: Path, rows: Iterable[Mapping[str, Any]], pictures: Mapping[str, Tensor], about: Mapping[str, Any]
+) -> None:
+    """The files of a run for an answer, whose rows have no tasks that anybody could name."""
+    timings = pa.table({"cell": pa.array([], pa.string()), "seconds": pa.array([], pa.float64())})
+    keep_files(folder, _table(rows, ""), timings, pictures, {**about, "cells": []})
+
+
+def keep_files(
+    folder: Path, rows: pa.Table, timings: pa.Table, pictures: Mapping[str, Tensor], about: Mapping[str, Any]
+) -> None:
+    """Write the files of a run, each whole or not at all, and into `run.json` on what and by what they were made."""
+    files = {
+        "scores.parquet": _parquet(rows),
+        "timings.parquet": _parquet(timings),
+        "pictures.safetensors": safetensors.torch.save(dict(pictures)),
+    }
+    about = {
+        **about,
+        "versions": {name: _version(name) for name in PACKAGES},
+        "hardware": _hardware(),
         "sums": {name: store.file_sum(content) for name, content in files.items()},
     }
     files["run.json"] = json.dumps(about, indent=1).encode()
@@ -342,7 +372,7 @@ def _methods(names: set[str]) -> dict[str, dict[str, Any]]:
 
 
 def described_method(method: Method) -> dict[str, Any]:
-    fields = ("null", "cite", "promise", "signed", "random", "version")
+    fields = ("null", "cite", "promise", "signed", "random", "version", "needs")
     return {**{field: getattr(method, field) for field in fields}, "settings": dict(method.settings)}
 
 

@@ -15,6 +15,11 @@ from forsooth.records import Suite, UsageError
 from forsooth.wording import markdown_table
 
 NUMBERS = {int: "a whole number", float: "a number"}
+HUGE = 1e100  # products of numbers from here on are infinite
+REPEATS = {  # of whose members each is work of its own: more would take a plan that nobody can wait for
+    **dict.fromkeys(("trainings", "rationale_trainings", "runs_with_checkpoints", "groups", "pairs", "draws"), 1_000),
+    "samples": 100_000,
+}
 NO_RENAMES: Mapping[str, str] = {}
 
 
@@ -34,7 +39,15 @@ def changed(settings: Any, changes: Mapping[str, Any], *, renamed: Mapping[str, 
         if name not in known:
             raise UsageError(f"unknown setting {name!r} in `set`; {names.nearest(name, known)}")
         settings = _replaced(settings, name, value)
+        _check_count(name, values_of(settings)[name])
     return settings
+
+
+def _check_count(name: str, value: Any) -> None:
+    """UsageError where a plan would be too long to be made: each of these is work of its own."""
+    most = REPEATS.get(name)
+    if most is not None and value is not None and not 0 <= value <= most:
+        raise UsageError(f"`{name}` must be from 0 to {most:,}, got {value}")
 
 
 def values_of(record: Any) -> dict[str, Any]:
@@ -184,7 +197,7 @@ def _number(name: str, value: Any, kind: type) -> Any:
     """The value as a finite number of that kind, none lost on the way: 2.7 is no whole number."""
     try:
         number = kind(value)
-        same = not isinstance(value, bool) and (isinstance(value, str) or number == value) and math.isfinite(number)
+        same = not isinstance(value, bool) and (isinstance(value, str) or number == value) and abs(number) < HUGE
     except (TypeError, ValueError, OverflowError):
         same = False
     if not same:

@@ -6,17 +6,19 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, Protocol
+from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
-import pandas as pd
 import typer
 from rich.box import SIMPLE
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from forsooth.errors import UsageError
 from forsooth.progress import Bar, Lines, Silent
-from forsooth.records import UsageError
+
+if TYPE_CHECKING:  # whoever only asks for help does not wait for pandas
+    import pandas as pd
 
 
 def tolerant_output() -> None:
@@ -55,7 +57,7 @@ EXAMPLES = {  # what `forsooth COMMAND --help` ends with
     "list": "forsooth list methods",
     "run": "forsooth run xaitris --preset demo --methods saliency,random,oracle,mine:my_method --out first",
     "settings": "forsooth settings xaitris",
-    "export_data": "forsooth export-data xaitris --only scenario=LIN --out data",
+    "export-data": "forsooth export-data xaitris --only scenario=LIN --out data",
     "score": "forsooth score maps.npz --truth data/LIN-WHITE-8 --metrics emd,ima",
     "report": "forsooth report first second --out both.html",
     "results": "forsooth results first --format latex --only model=mlp",
@@ -105,7 +107,7 @@ def progress_of(quiet: bool) -> Bar | Lines | Silent:
     return Bar() if sys.stderr.isatty() else Lines()
 
 
-def plain(table: pd.DataFrame, title: str) -> Table:
+def plain(table: "pd.DataFrame", title: str) -> Table:
     shown = Table(*map(str, table.columns), title=escape(title), box=SIMPLE, pad_edge=False)
     for line in table.itertuples(index=False):
         shown.add_row(*(escape(str(cell)) for cell in line))  # messages of errors are full of brackets
@@ -118,7 +120,7 @@ class Answer(Protocol):
     @property
     def words(self) -> str: ...
 
-    def shown(self) -> pd.DataFrame: ...
+    def shown(self) -> "pd.DataFrame": ...
 
 
 def answered(answer: Answer, title: str, *, spare: Sequence[str] = ()) -> None:
@@ -129,16 +131,16 @@ def answered(answer: Answer, title: str, *, spare: Sequence[str] = ()) -> None:
 
 def as_json(**values: Any) -> None:
     """Print one object; tables are lists of objects, with null where there is no number."""
-    told = {name: records(value) if isinstance(value, pd.DataFrame) else value for name, value in values.items()}
+    told = {name: records(value) if hasattr(value, "to_json") else value for name, value in values.items()}
     sys.stdout.write(json.dumps(told, indent=1, default=str) + "\n")
 
 
-def records(table: pd.DataFrame) -> list[dict[str, Any]]:
+def records(table: "pd.DataFrame") -> list[dict[str, Any]]:
     lines: list[dict[str, Any]] = json.loads(table.to_json(orient="records"))
     return lines
 
 
-def fitting(table: pd.DataFrame, spare: Sequence[str] | None = None) -> pd.DataFrame:
+def fitting(table: "pd.DataFrame", spare: Sequence[str] | None = None) -> "pd.DataFrame":
     """The table without what the terminal has no room for, since squeezed columns cannot be read.
 
     spare  columns to leave out, in this order; None: the last one first. The first column stays.

@@ -53,6 +53,19 @@ def share(value: Any, *, digits: int = 0) -> str:
     return f"{100 * part:.{digits}f} %"
 
 
+def duration(seconds: float) -> str:
+    """A time in the unit that people use, roughly.
+
+    >>> duration(41.2), duration(150.0), duration(9000.0)
+    ('41 s', '2 min', '2.5 h')
+    """
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    if seconds < 7200:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h"
+
+
 def text(value: Any) -> str:
     """A value as people write it: 8.0 is "8", and what is missing is "".
 

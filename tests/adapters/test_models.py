@@ -9,6 +9,7 @@ from torch import nn
 
 import forsooth
 from forsooth.adapters import models
+from forsooth.models import build
 from forsooth.records import UsageError
 
 SOURCE = """
@@ -80,3 +81,18 @@ def test_grad_cam_looks_at_the_last_map():
     sound = nn.Sequential(nn.Conv1d(4, 6, 3), nn.ReLU(), nn.Flatten(), nn.Linear(18, 2))
     assert models.last_map(sound, torch.zeros(1, 4, 5)) == "1"  # … unless the network convolves along it
     assert models.last_map(nn.Sequential(nn.Linear(4, 2)), torch.zeros(1, 4)) is None
+
+
+def test_grad_cam_does_not_take_the_embedding_of_patches_for_the_last_convolution():
+    class Patched(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.patches = nn.Conv2d(3, 8, 4, stride=4)
+            self.block = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)
+            self.head = nn.Linear(8, 2)
+
+        def forward(self, x):
+            return self.head(self.block(self.patches(x).flatten(2).transpose(1, 2)).mean(1))
+
+    assert models.last_map(Patched().eval(), torch.zeros(1, 3, 8, 8)) is None
+    assert models.last_map(build("vit", shape=(1, 8, 8), classes=2), torch.zeros(1, 1, 8, 8)) == "grid"

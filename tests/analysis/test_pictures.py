@@ -43,3 +43,7 @@ def test_what_cannot_be_drawn_is_refused(arguments, message):
     maps, options = arguments
     with pytest.raises(forsooth.UsageError, match=message):
         forsooth.show(*maps, **options)
+
+
+def test_at_a_prompt_no_bytes_are_printed():
+    assert repr(forsooth.show(np.eye(3))).startswith("Picture of ")

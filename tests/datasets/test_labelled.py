@@ -13,6 +13,7 @@ from PIL import Image
 import forsooth
 from forsooth.datasets import labelled
 from forsooth.datasets.labelled import by_folders, by_index, images, index_of, there
+from forsooth.datasets.remarks import on_images
 from forsooth.datasets.splitting import arrange, balanced, hold_out, share_out
 from forsooth.records import UsageError
 
@@ -124,6 +125,7 @@ def test_index_csv_decides_where_it_is(album, tmp_path):
         ("file,colour\nred/0.png,red\n", "must have a class column in index.csv (class, label"),
         ("file,class,split\nred/0.png,red,later\n", "splits train, val and test in index.csv, got 'later'"),
         ("", "an index.csv that is not a table"),
+        ("photo,species\nred/0.png,red\n", "must have a column `file` in index.csv (or image, filename"),
     ],
 )
 def test_bad_index(album, content, words):
@@ -287,3 +289,44 @@ def test_real_images():
     assert len(places.facts["classes"]) == 10 and len(places.y) == 120
     with pytest.raises(UsageError, match="`limit` must be at least 3000"):
         images(REAL / "imagenet_sample1000_224px.zip", side=8, seed=0, limit=500)
+
+
+def test_index_csv_may_call_its_files_images(album):
+    lines = ["image,species", *(f"{colour}/{k}.png,{colour}" for colour in ("red", "blue") for k in range(4))]
+    (album / "index.csv").write_text("\n".join(lines) + "\n")
+    assert images(album, side=8, seed=0).facts["classes"] == ["blue", "red"]
+
+
+def test_masks_are_no_class(tmp_path):
+    fill(tmp_path / "images", 4)
+    for mask in sorted((tmp_path / "images").rglob("*.png")):
+        other = tmp_path / "trimaps" / mask.relative_to(tmp_path / "images")
+        other.parent.mkdir(parents=True, exist_ok=True)
+        other.write_bytes(mask.read_bytes())
+    dataset = images(tmp_path, side=8, seed=0)
+    assert dataset.facts["classes"] == sorted(COLOURS) and dataset.facts["masks"] == len(dataset.x) == 4 * len(COLOURS)
+    assert dataset.facts["without_class"] == 0
+    assert f"Masks of other images, by the names of files and folder, left out: {len(dataset.x)}." in on_images(
+        dataset.facts
+    )
+
+
+def test_a_class_that_is_called_masks_stays_one(tmp_path):
+    """Photographs of masks, with names of their own."""
+    fill(tmp_path, 4)
+    (tmp_path / "red").rename(tmp_path / "masks")
+    for k, photo in enumerate(sorted((tmp_path / "masks").iterdir())):
+        photo.rename(photo.with_name(f"carnival{k}.png"))
+    assert "masks" in images(tmp_path, side=8, seed=0).facts["classes"]
+
+
+def test_a_flat_folder_will_do_where_classes_play_no_part(album):
+    flat = album / "flat"
+    flat.mkdir()
+    for k, photo in enumerate(sorted(album.rglob("*.png"))):
+        photo.rename(flat / f"{k}.png")
+    dataset = images(flat, side=8, seed=0, least=1)
+    assert dataset.facts["classes"] == ["images"] and not dataset.y.any() and len(dataset.splits["test"])
+    assert on_images(dataset.facts)[0].endswith("images used, all in one class.")
+    with pytest.raises(UsageError, match="at least two classes"):
+        images(flat, side=8, seed=0)

@@ -113,7 +113,9 @@ def test_a_text_that_is_too_large_is_refused_before_it_is_unpacked(tmp_path, mon
     monkeypatch.setattr("forsooth.datasets.texts.LARGEST", 2**20)
     path = written(tmp_path, name, b"word " * 2**21)
     tracemalloc.start()
-    with pytest.raises(UsageError, match=r"`data` must be at most 1 MiB of text.*bomb\.txt"):
+    with pytest.raises(
+        UsageError, match=r"`data` must be a readable file, but .*bomb\.txt.*at most 1 MiB after unpacking"
+    ):
         documents(path)
     assert tracemalloc.get_traced_memory()[1] < 2**22
     tracemalloc.stop()
@@ -123,7 +125,7 @@ def test_vectors_that_are_too_large_are_refused_before_they_are_unpacked(tmp_pat
     np.savez_compressed(tmp_path / "v.npz", words=np.array(["a"]), vectors=np.zeros((1, 2**20), dtype=np.float32))
     assert word_vectors(tmp_path / "v.npz", ("", "?", "a"), seed=0)[1] == 1
     monkeypatch.setattr("forsooth.datasets.texts.LARGEST_VECTORS", 2**20)
-    with pytest.raises(UsageError, match=r"`vectors` must be at most 1 MiB unpacked.*v\.npz"):
+    with pytest.raises(UsageError, match=r"`vectors` must be an \.npz with .*v\.npz.* at most 1 MiB are unpacked"):
         word_vectors(tmp_path / "v.npz", ("", "?", "a"), seed=0)
 
 

@@ -107,7 +107,9 @@ def test_words_of_the_terminal() -> None:
 
 @mark.parametrize("text", ["", "grid", "grid:", "grid:x", "grid:-1", "pixel", "pixels:2", "GRID:8"])
 def test_other_words_are_refused(text: str) -> None:
-    with raises(UsageError, match="`players` must be pixels, features or grid:N with a number N, as in grid:8, got"):
+    with raises(
+        UsageError, match="`players` must be pixels, features, words or grid:N with a number N, as in grid:8, got"
+    ):
         parse(text, (1, 4, 4))
 
 

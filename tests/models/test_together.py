@@ -8,8 +8,9 @@ from torch import nn
 
 from forsooth.models.chain import WAYS, Way, chain, ways_for
 from forsooth.models.recipes import Recipe
+from forsooth.models.samples import pooled
 from forsooth.models.small import cnn, llr, mlp
-from forsooth.models.together import Member, Options, can, fit_together, pooled
+from forsooth.models.together import Member, Options, can, fit_together
 from forsooth.models.train import fit
 from forsooth.records import Dataset
 

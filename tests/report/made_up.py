@@ -9,6 +9,7 @@ from safetensors.numpy import save_file
 
 SCENARIOS = ("LIN", "MULT", "RIGID", "XOR")
 MODELS = ("LLR", "MLP", "CNN")
+SHOWN = 3  # samples of a panel whose maps there are
 NULLS = {"oracle": 1.0, "sobel": 0.52, "laplace": 0.55, "rectified_input": 0.4, "constant": 0.21, "random": 0.2}
 GOODNESS = {
     **{"pattern_attribution": 0.78, "pattern_net": 0.76, "integrated_gradients": 0.7, "deep_shap": 0.69},
@@ -216,6 +217,10 @@ def _pictures(
                         )
     for name in STRATEGIES:
         add(truth * (rng.random((edge, edge)) < 0.7), kind="strategy", method=name, scenario="LIN", background="")
+    for picture in [shown for shown in pictures if shown["kind"] in ("input", "truth", "example")]:
+        for place in range(1, SHOWN):  # further samples of the same panels
+            array = tensors[str(picture["tensor"])]
+            add(np.roll(array, place, axis=-1), **{**picture, "place": place, "tensor": f"p{len(tensors)}"})
     return tensors, pictures
 
 

@@ -72,6 +72,15 @@ def test_bounds_depend_on_no_other_map():
     assert torch.equal(together, torch.cat(alone[::-1]))
 
 
+def test_threads_change_no_bit():
+    truth = masks()["rigid_64"].expand(4, 64, 64)
+    maps = maps_of(truth[0])
+    alone = emd_between(maps, truth, tolerance=1e-3)
+    assert all(map(torch.equal, alone, emd_between(maps, truth, tolerance=1e-3, threads=3)))
+    with pytest.raises(UsageError, match="`threads` must be at least 1, got 0"):
+        emd_between(maps, truth, tolerance=1e-3, threads=0)
+
+
 def test_undefined_and_perfect_maps():
     truth = masks()["both_64"].expand(3, 64, 64).clone()
     maps = truth.double()

@@ -5,14 +5,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import safetensors
 import torch
 from torch import Tensor
 
+from forsooth import strangers
 from forsooth.records import UsageError
 
 FILES = (".npy", ".npz", ".safetensors")
 MOST_NAMES = 12  # of columns that an error shows
+CURES = {  # what people have instead
+    ".csv": "; in Python give pandas.read_csv(…), for the terminal numpy.save its numbers",
+    ".pt": "; in Python give torch.load(…), for the terminal numpy.save its numbers",
+}
 
 
 def is_file(value: Any) -> bool:
@@ -28,7 +32,10 @@ def numbers(value: Any, argument: str) -> tuple[Tensor, bool]:
         return value.detach(), False
     if hasattr(value, "to_numpy"):
         value = value.to_numpy()
-    array = np.asarray(value)
+    try:
+        array = np.asarray(value)
+    except (ValueError, TypeError, OverflowError) as error:  # rows of several lengths, or whatever holds no numbers
+        raise UsageError(f"`{argument}` must be an array of numbers, got {type(value).__name__}: {error}") from error
     if array.dtype.kind not in "biuf":
         raise UsageError(f"`{argument}` must hold numbers, got entries of type {array.dtype}")
     return torch.from_numpy(np.ascontiguousarray(array.astype(array.dtype.newbyteorder("=")))), True
@@ -93,23 +100,14 @@ def from_file(path: Path, argument: str) -> Any:
 def arrays_in(path: Path, argument: str) -> dict[str, Any]:
     """All arrays in a .npy, .npz or .safetensors file by name; that of a .npy file has the file's."""
     if path.suffix not in FILES:
-        raise UsageError(f"`{argument}` must be a {', '.join(FILES[:-1])} or {FILES[-1]} file, got {path}")
+        cure = CURES.get(path.suffix, "")
+        raise UsageError(f"`{argument}` must be a {', '.join(FILES[:-1])} or {FILES[-1]} file, got {path}{cure}")
     if not path.is_file():
         raise UsageError(f"`{argument}` must be a file that is there, got {path}")
     try:
-        return _read(path)
-    except (ValueError, OSError, EOFError, safetensors.SafetensorError) as error:
+        return strangers.arrays(path)
+    except ValueError as error:
         raise UsageError(f"`{argument}` must be a file of plain numbers, got {path}: {error}") from error
-
-
-def _read(path: Path) -> dict[str, Any]:
-    if path.suffix == ".safetensors":
-        with safetensors.safe_open(path, framework="pt") as opened:
-            return {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118
-    if path.suffix == ".npz":
-        with np.load(path, allow_pickle=False) as opened:
-            return dict(opened)
-    return {path.stem: np.load(path, allow_pickle=False)}
 
 
 def only(arrays: dict[str, Any], path: Path, argument: str) -> Any:

@@ -42,10 +42,11 @@ def named(method: MethodLike, catalogue: Sequence[Method], *, argument: str = "m
     if not isinstance(method, str):
         name = getattr(method, "__name__", type(method).__name__)
         return NamedMethod(plugins.wrapped(method, name=name), own=True, portable=False)
-    if ":" not in method:
-        return NamedMethod(find(method, catalogue, argument=argument), own=False, portable=True)
-    thing = plugins.load(method, argument=argument)
-    return NamedMethod(plugins.wrapped(thing, name=method), own=not isinstance(thing, Method), portable=True)
+    path = plugins.place_of(method, catalogue, argument=argument)
+    if ":" not in path:
+        return NamedMethod(find(path, catalogue, argument=argument), own=False, portable=True)
+    thing = plugins.load(path, argument=argument)
+    return NamedMethod(plugins.wrapped(thing, name=path), own=not isinstance(thing, Method), portable=True)
 
 
 def with_nulls(

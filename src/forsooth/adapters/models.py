@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from forsooth import chunks, plugins
-from forsooth.adapters import inputs
+from forsooth.adapters import inputs, texts
 from forsooth.adapters.outputs import Logits, unwrapped
 from forsooth.engine import one_thread
 from forsooth.games.values import Model, rows_at_once
@@ -32,12 +32,18 @@ class Adapted:
     module  the same as a torch module, whose layers may be opened; None for a black box
     kind    what the user gave, in words
     inner   name of the user's module inside `module`, with a dot at its end; empty where they are one
+    framed  what must be told which text is asked about; None of anything but texts, and of those that need it not
+    embed   the embeddings (k, length, dims) of other texts; None of anything but texts
+    token   the embedding (dims,) of a token; None of anything but texts
     """
 
     model: Model
     module: nn.Module | None
     kind: str
     inner: str = ""
+    framed: texts.Framed | None = None
+    embed: Callable[[Any], Tensor] | None = None
+    token: Callable[[int], Tensor] | None = None
 
 
 def load_model(model: Any) -> Any:
@@ -126,10 +132,56 @@ def adapt(thing: Any, x: Tensor, *, arrays: bool, device: str, output: str) -> t
 
 def asked_inputs(thing: Any, values: Any, *, device: str, output: str) -> tuple[Adapted, Tensor, Tensor]:
     """The model ready to be asked, the user's inputs (n, *shape) as it takes them, and its outputs (n, classes)."""
+    if isinstance(thing, nn.Module):
+        opened = texts.opened(moved(thing, device), values)
+        if opened is not None:
+            return of_texts(opened, output=output), opened.x, softened(opened.outputs, output)
     batch, arrays = inputs.batch(values, "inputs")
     adapted, x = adapt(thing, batch, arrays=arrays, device=device, output=output)
     with one_thread():  # the outputs go into a digest, which must not depend on the number of threads
         return adapted, x, outputs(adapted.model, x)
+
+
+def of_texts(opened: texts.Read, *, output: str) -> Adapted:
+    """A classifier of texts, asked about embeddings."""
+
+    def embed(values: Any) -> Tensor:
+        other = texts.read(values, "data")
+        if other is None or other.ids.shape[1] != opened.x.shape[1] or opened.framed is not None:
+            raise UsageError(
+                f"`data` must be token ids (k, {opened.x.shape[1]}) of texts without padding, or be left out where the "
+                "texts are padded or the model reads no embeddings"
+            )
+        return texts.embedded(opened.table, other.ids)
+
+    module = opened.module
+    inner = "inner."
+    if output == "probabilities" and not are_probabilities(opened.outputs):
+        module = nn.Sequential(module, nn.Softmax(1))
+        module.training = module[1].training = False
+        inner = "0.inner."
+
+    def token(number: int) -> Tensor:
+        if number >= opened.table.num_embeddings:
+            raise UsageError(f"`baseline` must be a token below {opened.table.num_embeddings}, got token:{number}")
+        return texts.embedded(opened.table, torch.tensor(number))
+
+    return Adapted(module, module, "a torch module of texts", inner, opened.framed, embed, token)
+
+
+def softened(outputs: Tensor, output: str) -> Tensor:
+    """Outputs (n, classes) as they are, or their softmax where probabilities are asked and these are none."""
+    if output == "probabilities" and not are_probabilities(outputs):
+        return outputs.softmax(1)
+    return outputs
+
+
+def moved(module: nn.Module, device: str) -> nn.Module:
+    """The module on a device; one that must move is copied."""
+    place = next(iter(module.parameters()), torch.empty(0)).device
+    if device == "auto" or torch.device(device).type == place.type:
+        return module
+    return copy.deepcopy(module).to(device)
 
 
 def adapt_module(module: nn.Module, x: Tensor, *, device: str, output: str) -> tuple[Adapted, Tensor]:
@@ -158,8 +210,8 @@ def placed(module: nn.Module, x: Tensor, device: str) -> tuple[nn.Module, Tensor
     own = [tensor for tensor in (*module.parameters(), *module.buffers()) if tensor.is_floating_point()]
     like = next(iter(own), x)
     place = like.device
-    if device != "auto" and torch.device(device).type != place.type:
-        module = copy.deepcopy(module).to(device)
+    if device != "auto":
+        module = moved(module, device)
         place = torch.device(device)
     return module, x.to(device=place, dtype=like.dtype)
 
@@ -177,7 +229,8 @@ def last_map(module: nn.Module, x: Tensor) -> str | None:
 
     A map has as many axes as x and is larger than one in each of space. That is where Grad-CAM looks: a block of
     convolutions, before the average over all places. None where there is no map; an input (n, length, dims) has one
-    only in a network that convolves along it.
+    only in a network that convolves along it. None also where tokens (n, tokens, c) come after the last map of an
+    image, as in a transformer: there the map is the embedding of the patches, in which nothing was understood yet.
     """
     parts = [(name, part) for name, part in module.named_modules() if name]
     if x.ndim < 3 or (x.ndim == 3 and not any(isinstance(part, nn.Conv1d) for _, part in parts)):
@@ -186,8 +239,12 @@ def last_map(module: nn.Module, x: Tensor) -> str | None:
 
     def noting(name: str) -> Callable[..., None]:
         def hook(_: nn.Module, __: Any, output: Any) -> None:
-            if isinstance(output, Tensor) and output.ndim == x.ndim and min(output.shape[2:]) > 1:
+            if not isinstance(output, Tensor):
+                return
+            if output.ndim == x.ndim and min(output.shape[2:]) > 1:
                 done.append(name)
+            elif x.ndim == 4 and output.ndim == 3 and output.shape[1] > 1:
+                done.clear()
 
         return hook
 

@@ -22,6 +22,9 @@ class Picture:
 
     png: bytes
 
+    def __repr__(self) -> str:
+        return f"Picture of {len(self.png):,} bytes: a notebook shows it, save(file) keeps it"
+
     def _repr_png_(self) -> bytes:
         return self.png
 

@@ -85,6 +85,8 @@ def of_tokens(model: nn.Module, x: Tensor, target: Tensor, *, method: str, summa
 
 def grid_of(tokens: int, x: Tensor, method: str) -> tuple[int, int]:
     """Rows and columns of patches of x (n, channels, h, w), for tokens with or without a class token before them."""
+    if x.ndim != 4:
+        raise UsageError(f"`{method}` needs images (n, channels, h, w), whose patches are tokens, got {tuple(x.shape)}")
     height, width = x.shape[2:]
     for places in (tokens, tokens - 1):
         rows = max(1, round(math.sqrt(places * height / width)))

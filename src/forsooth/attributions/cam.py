@@ -28,6 +28,8 @@ def activations_of(model: nn.Module, x: Tensor, target: Tensor, layer: str) -> t
     kept: list[Tensor] = []
 
     def keep(module: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> Tensor:
+        if not isinstance(output, Tensor):
+            raise UsageError(f"`layer` must be a module that gives one tensor, got {type(output).__name__}: {layer}")
         kept.append(output)
         return output.clone()  # an in-place ReLU behind the layer must not overwrite what we keep
 

@@ -7,13 +7,8 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from forsooth.attributions.shapley import (
-    KERNEL_SHAP,
-    constrained_least_squares,
-    kernel_weights,
-    subsets,
-    whole_layer,
-)
+from forsooth.attributions.shapley import KERNEL_SHAP
+from forsooth.games.coalitions import constrained_least_squares, kernel_weights, subsets, whole_layer
 from forsooth.games.draws import shuffled
 from forsooth.games.values import Model, ends, game, values_of
 from forsooth.records import UsageError

@@ -44,6 +44,8 @@ class Severed:
         self._refuse_overwriting(call)
         if call.name in SHAPE_ONLY and not self._depends(tensors((call.args[1:], dict(call.kwargs)))):
             return
+        if call.name in LIKE and not self._depends(tensors(call.args[:1])):
+            return  # a constant brought to the type and place of what depends on the input
         outputs = [*tensors(result), *tensors(call.kwargs.get("out"))]
         if call.inplace and isinstance(call.given, Tensor):
             outputs.append(call.given)

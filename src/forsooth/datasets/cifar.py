@@ -1,7 +1,7 @@
 """CIFAR-10 [krizhevsky2009learning] in the layouts in which it can be had. No pickle is read."""
 
+import io
 import json
-import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,6 +10,8 @@ import torch
 from PIL import Image
 from torch import Tensor
 
+from forsooth import strangers
+from forsooth.datasets.folders import check_pixels, read_plain
 from forsooth.datasets.labelled import rgb
 from forsooth.datasets.splitting import LEAST, balanced, class_counts, hold_out
 from forsooth.records import Dataset, UsageError
@@ -102,7 +104,7 @@ def read_layout(reader: Reader, marked: Path, *, depth: int) -> tuple[Part, Part
     """Training and test images of the layout that is known by the file `marked`, so deep in its folder."""
     try:
         return reader(marked.parents[depth])
-    except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile) as error:  # what decoders raise
+    except (OSError, ValueError, KeyError, TypeError) as error:  # what decoders raise
         raise UsageError(f"`path` must hold whole files of CIFAR-10, but at {marked.parent}: {error}") from error
 
 
@@ -145,12 +147,12 @@ def check(part: Part, what: str, path: Path) -> None:
 
 def sheets(folder: Path) -> tuple[Part, Part]:
     """WebP sheets of 50 rows of 100 images (fewer rows do as well), with all labels in one npz."""
-    with np.load(folder / "cifar10_labels.npz", allow_pickle=False) as labels:
-        y = {name: labels[f"{name}_label"].astype(np.int64) for name in ("train", "test")}
+    labels = strangers.arrays(folder / "cifar10_labels.npz")
+    y = {name: labels[f"{name}_label"].astype(np.int64) for name in ("train", "test")}
 
     def part(name: str) -> Part:
         files = sorted(folder.glob(f"cifar10_{name}[0-9].webp"))
-        images = [tiles(np.asarray(Image.open(file).convert("RGB"))) for file in files]
+        images = [tiles(decoded(file)) for file in files]
         return np.concatenate(images), y[name]
 
     return part("train"), part("test")
@@ -177,7 +179,7 @@ def npm(folder: Path) -> tuple[Part, Part]:
     """PNGs of one image a row (32 x 32 pixels of three colours), and lists of labels in JSON."""
 
     def part(files: list[Path], labels: str) -> Part:
-        sheets = [np.asarray(Image.open(file).convert("RGB")) for file in files]
+        sheets = [decoded(file) for file in files]
         images = np.concatenate([sheet.reshape(-1, 32, 32, 3) for sheet in sheets])
         y = np.array(json.loads((folder / labels).read_text()), dtype=np.int64)
         return images.transpose(0, 3, 1, 2), y
@@ -204,9 +206,16 @@ def in_class_folders(folder: Path) -> Part:
     return np.stack(images), np.array(labels, dtype=np.int64)
 
 
+def decoded(file: Path) -> np.ndarray:
+    """(height, width, 3) uint8."""
+    with Image.open(io.BytesIO(read_plain(file))) as image:
+        check_pixels(image)
+        return np.asarray(rgb(image))
+
+
 def small_image(file: Path) -> np.ndarray:
     """(3, 32, 32) uint8."""
-    image = np.asarray(rgb(Image.open(file))).transpose(2, 0, 1)
+    image = decoded(file).transpose(2, 0, 1)
     if image.shape != (3, 32, 32):
         raise ValueError(f"{file} is not of 32 x 32 pixels")
     return image

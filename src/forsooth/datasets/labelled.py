@@ -25,6 +25,8 @@ from forsooth.datasets.folders import (
 from forsooth.datasets.splitting import LEAST, SPLITS, arrange, check_classes, class_counts, share_out
 from forsooth.records import Dataset, UsageError
 
+FILE_COLUMNS = ("file", "image", "filename", "file_name", "path", "filepath", "img")
+MASKS = ("mask", "masks", "trimap", "trimaps", "segmentation", "segmentations", "annotation", "annotations", "gt")
 CLASS_COLUMNS = ("class", "label", "species", "scene", "category", "wnid", "name")
 ROOM = 8 * 2**30  # bytes of images at most; a clear word instead of a machine that swaps
 
@@ -38,24 +40,25 @@ class Listed:
     split: str | None = None
 
 
-def images(path: str | Path, *, side: int, seed: int, limit: int | None = None) -> Dataset:
-    """Colour images of at least two classes, from a folder or a zip. Nothing is written.
+def images(path: str | Path, *, side: int, seed: int, limit: int | None = None, least: int = 2) -> Dataset:
+    """Colour images of at least `least` classes, from a folder or a zip. Nothing is written.
 
     x      (n, 3, side, side) float32 in [0, 1], in the order of the file names
     y      (n,) int, classes in the order of their names
     truth  None
 
     Layouts: class folders; split folders (train, val, test) of class folders; or a root `index.csv` with the columns
-    `file`, a class (`class`, `label`, `species`, `scene` …) and perhaps `split`. The square in the middle is resized to
-    `side`; what is transparent shows mid-grey. Splits that the data name are kept (`arrange`), else a tenth of each
-    class goes to val and a tenth to test. `limit` keeps so many images at most, drawn by seed, classes shared out
-    evenly. Files that cannot be read are named in `facts`.
+    `file` (or `image`, `path` …), a class (`class`, `label`, `species`, `scene` …) and perhaps `split`. A folder
+    called masks or the like, with the names of images elsewhere, is no class; with `least` 1 a flat folder will do. The
+    square in the middle is resized to `side`; what is transparent shows mid-grey. Splits that the data name are kept
+    (`arrange`), else a tenth of each class goes to val and a tenth to test. `limit` keeps so many images at most, drawn
+    by seed, classes shared out evenly. Files that cannot be read are named in `facts`.
     """
     if side < 1:
         raise UsageError(f"`side` must be at least 1 pixel, got {side}")
     path = Path(path)
     with opened(path) as (readers, _, failed):
-        listed, facts = listing(path, readers, failed)
+        listed, facts = listing(path, readers, failed, least=least)
         chosen = at_most(listed, limit, path, seed=seed)
         check_room(len(chosen), side)
         pixels, kept, enlarged = read_squares(chosen, readers, side=side, failed=failed)
@@ -76,30 +79,47 @@ def images(path: str | Path, *, side: int, seed: int, limit: int | None = None) 
     return Dataset(f"images-{printable(path.stem)}", x, y, None, splits, facts)
 
 
-def listing(path: Path, readers: Mapping[str, Reader], failed: list[str]) -> tuple[list[Listed], dict[str, Any]]:
+def listing(
+    path: Path, readers: Mapping[str, Reader], failed: list[str], *, least: int = 2
+) -> tuple[list[Listed], dict[str, Any]]:
     """All images with their classes, by index.csv where there is one, else by folders; and what was passed over."""
     names = [name for name in readers if not is_hidden(name)]
     index = index_of(path)
+    masks: list[str] = []
     if index is None:
-        listed = by_folders(names)
+        masks = masks_among(names)
+        pictures = [name for name in names if name not in set(masks)]
+        listed = by_folders(pictures)
+        if least == 1 and not listed:
+            listed = [Listed(name, "images") for name in pictures]
     else:
         listed = there(by_index(index, path), readers, failed)
-    check_two_classes(listed, path, images=len(names))
-    without_class = set(names) - {entry.file for entry in listed}
-    return listed, {"hidden": len(readers) - len(names), "without_class": len(without_class)}
+    check_classes_there(listed, path, images=len(names), least=least)
+    without_class = set(names) - {entry.file for entry in listed} - set(masks)
+    facts = {"hidden": len(readers) - len(names), "without_class": len(without_class)}
+    if masks:
+        facts["masks"] = len(masks)
+    return listed, facts
 
 
-def class_names(path: str | Path) -> list[str]:
+def masks_among(names: Sequence[str]) -> list[str]:
+    """Files in folders that are called masks or the like, where files elsewhere have the same names but for the end."""
+    inside = [name for name in names if any(part.lower() in MASKS for part in name.split("/")[:-1])]
+    stems = {Path(name).stem for name in set(names) - set(inside)}
+    return [name for name in inside if Path(name).stem in stems]
+
+
+def class_names(path: str | Path, *, least: int = 2) -> list[str]:
     """The classes of the images at `path`; nothing is read but the names."""
     with opened(Path(path)) as (readers, _, failed):
-        entries, _ = listing(Path(path), readers, failed)
+        entries, _ = listing(Path(path), readers, failed, least=least)
     return sorted({entry.label for entry in entries})
 
 
-def check_two_classes(listed: Sequence[Listed], path: Path, *, images: int) -> None:
-    """UsageError unless the listed images are of two classes or more."""
+def check_classes_there(listed: Sequence[Listed], path: Path, *, images: int, least: int) -> None:
+    """UsageError unless the listed images are of so many classes."""
     classes = sorted({entry.label for entry in listed})
-    if len(classes) < 2:
+    if len(classes) < least:
         raise UsageError(
             f"`data` must hold at least two classes, each a folder of images (or index.csv with `file` and a class "
             f"column), got {', '.join(classes) or 'none'} in {path}: {images} images, {len(listed)} of them in a class"
@@ -124,7 +144,7 @@ def is_hidden(name: str) -> bool:
 
 
 def index_of(path: Path) -> pd.DataFrame | None:
-    """The table index.csv at the root of a folder or zip, all text, if it is there and has a column `file`."""
+    """The table index.csv at the root of a folder or zip, all text, with a column `file`; None where there is none."""
     content = index_bytes(path)
     if content is None:
         return None
@@ -132,9 +152,13 @@ def index_of(path: Path) -> pd.DataFrame | None:
         index = pd.read_csv(io.BytesIO(content), dtype=str, keep_default_na=False, index_col=False)
     except ValueError as error:  # all of pandas' parser errors are of this kind
         raise UsageError(f"`data` has an index.csv that is not a table, in {path}: {error}") from error
-    if "file" not in index.columns:
-        return None
-    return index
+    column = next((name for name in FILE_COLUMNS if name in index.columns), None)
+    if column is None:
+        raise UsageError(
+            f"`data` must have a column `file` in index.csv (or {', '.join(FILE_COLUMNS[1:])}), "
+            f"got {', '.join(index.columns)} in {path}: rename it, or take index.csv away"
+        )
+    return index.rename(columns={column: "file"})
 
 
 def index_bytes(path: Path) -> bytes | None:

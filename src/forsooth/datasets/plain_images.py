@@ -38,11 +38,11 @@ def images_at(path: str | None, *, classes: int, per_class: int | None, side: in
     return Images(path, digest, classes, per_class, side, seed)
 
 
-def class_names(path: str | None, classes: int) -> list[str]:
+def class_names(path: str | None, classes: int, *, least: int = 2) -> list[str]:
     """The classes of the user's images, or of `classes` kinds of dead leaves; nothing is read but the names."""
     if path is None:
         return [scene.name for scene in LEAVES[:classes]]
-    return labelled.class_names(path)
+    return labelled.class_names(path, least=least)
 
 
 @lru_cache(maxsize=1)  # tasks that follow each other ask alike
@@ -50,7 +50,7 @@ def base(images: Images) -> Dataset:
     """The images before anything is planted."""
     count = images.per_class and images.per_class * images.classes
     if images.path is not None:
-        read = labelled.images(images.path, side=images.side, seed=images.seed, limit=count)
+        read = labelled.images(images.path, side=images.side, seed=images.seed, limit=count, least=1)
         require_same(folders.digest(images.path), images.digest, images.path)
         return read
     assert count is not None

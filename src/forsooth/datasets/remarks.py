@@ -7,6 +7,7 @@ from typing import Any
 from forsooth.datasets import texts
 from forsooth.datasets.articles import SPLITS, Articles
 
+MOST_NAMED = 5  # classes
 Facts = Mapping[str, Any]
 
 
@@ -16,7 +17,9 @@ def on_images(facts: Facts) -> list[str]:
     if facts.get("generated"):
         return [f"Images are generated: {facts['n']:,} dead leaves of {classes} kinds."]
     used = sum(facts["counts"].values())
-    sentences = [f"{used:,} of {facts['available']:,} images used, in {classes} classes."]
+    sentences = [f"{used:,} of {facts['available']:,} images used, {in_classes(facts['classes'])}."]
+    if facts.get("masks"):
+        sentences.append(f"Masks of other images, by the names of files and folder, left out: {facts['masks']:,}.")
     if facts["unreadable"]:
         sentences.append(unreadable(facts["unreadable"]))
     if facts["without_class"]:
@@ -24,6 +27,15 @@ def on_images(facts: Facts) -> list[str]:
     if facts["enlarged"]:
         sentences.append(f"Images smaller than {facts['side']} px, enlarged: {facts['enlarged']}.")
     return sentences
+
+
+def in_classes(names: Sequence[str]) -> str:
+    """How many classes, and which, while they are few: a reader sees whether a folder was taken for one by mistake."""
+    if len(names) == 1:
+        return "all in one class"
+    if len(names) > MOST_NAMED:
+        return f"in {len(names)} classes"
+    return f"in {len(names)} classes ({', '.join(names)})"
 
 
 def unreadable(lines: Sequence[str]) -> str:

@@ -1,8 +1,8 @@
 """Tables of the user and the usual public ones: one column stays one feature, so that it can be one player."""
 
+import io
 import re
 import warnings
-import zlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,11 +11,13 @@ import numpy as np
 import pandas as pd
 import torch
 
+from forsooth import strangers
 from forsooth.datasets.columns import CLASSES, PUBLIC_TABLES, Column, PublicTable, numeric, rank
 from forsooth.datasets.splitting import SPLITS, arrange, check_classes
 from forsooth.records import Dataset, UsageError
 
 LIBSVM = re.compile(r"[+-]?\d+(\.\d+)?(\s+\d+:\S+)+\s*")
+LARGEST = 2**31  # bytes of a text after unpacking
 LABELS = ("label", "target", "class", "y")
 
 
@@ -145,7 +147,7 @@ def parsed(path: Path) -> pd.DataFrame:
         with warnings.catch_warnings():
             warnings.simplefilter("error", pd.errors.ParserWarning)  # rows longer than the header
             return READERS[suffix(path)](path)
-    except (ValueError, OSError, EOFError, zlib.error, pd.errors.ParserWarning) as error:  # what the parsers raise
+    except (ValueError, OSError, pd.errors.ParserWarning) as error:  # what the parsers raise
         raise UsageError(f"`path` must be a table, but {path} cannot be read as one: {error}") from error
 
 
@@ -156,7 +158,14 @@ def is_number(text: str) -> bool:
 
 def read_text(path: Path, separator: str) -> pd.DataFrame:
     """Comma- or tab-separated text; "?" is missing."""
-    return pd.read_csv(path, sep=separator, na_values=["?"], skipinitialspace=True, index_col=False, low_memory=False)
+    text = io.BytesIO(strangers.unpacked(path, LARGEST))
+    return pd.read_csv(text, sep=separator, na_values=["?"], skipinitialspace=True, index_col=False, low_memory=False)
+
+
+def read_parquet(path: Path) -> pd.DataFrame:
+    strangers.check_parquet(path)
+    with strangers.sound():
+        return pd.read_parquet(path)
 
 
 def read_libsvm(path: Path) -> pd.DataFrame:
@@ -180,7 +189,7 @@ READERS: dict[str, Callable[[Path], pd.DataFrame]] = {
     ".csv": lambda path: read_text(path, ","),
     ".csv.gz": lambda path: read_text(path, ","),
     ".tsv": lambda path: read_text(path, "\t"),
-    ".parquet": pd.read_parquet,
+    ".parquet": read_parquet,
     ".txt": read_libsvm,
 }
 

@@ -2,17 +2,14 @@
 
 import codecs
 import csv
-import gzip
 import io
 import re
 import warnings
-import zlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
-from zipfile import BadZipFile, ZipFile, is_zipfile
 
 import numpy as np
 import pandas as pd
@@ -20,6 +17,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from forsooth import strangers
 from forsooth.datasets.grammar import reviews
 from forsooth.records import UsageError
 from forsooth.seeds import generator
@@ -74,8 +72,8 @@ def read(path: Path) -> tuple[str, int]:
     if not path.is_file():
         raise UsageError(f"`data` must be a file of documents, but there is no file at {path}")
     try:
-        data = unpacked(path)
-    except (OSError, EOFError, zlib.error) as error:
+        data = strangers.unpacked(path, LARGEST)
+    except ValueError as error:
         raise UsageError(f"`data` must be a readable file, but {path} cannot be read: {error}") from error
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         data = data.decode("utf-16", errors="replace").encode()
@@ -84,18 +82,6 @@ def read(path: Path) -> tuple[str, int]:
     text = data.decode("utf-8-sig", errors="replace")
     replaced = text.count("\ufffd") - data.count("\ufffd".encode())  # some files hold the sign itself
     return text.replace("\r\n", "\n"), replaced
-
-
-def unpacked(path: Path) -> bytes:
-    """The bytes of a file, those inside if it is a .gz; UsageError if they are more than LARGEST."""
-    opener: Callable[..., Any] = Path.open
-    if path.name.endswith(".gz"):
-        opener = gzip.open
-    with opener(path, "rb") as file:
-        data: bytes = file.read(LARGEST + 1)
-    if len(data) > LARGEST:
-        raise UsageError(f"`data` must be at most {LARGEST // 2**20} MiB of text, and {path} holds more: cut it")
-    return data
 
 
 def column(content: str, path: Path, suffix: str) -> list[str]:
@@ -216,25 +202,14 @@ def read_vectors(path: str | Path) -> tuple[NDArray[np.str_], NDArray[np.floatin
 
 def load_vectors(path: str | Path) -> tuple[NDArray[np.str_], NDArray[np.floating[Any]]]:
     """The arrays `words` and `vectors` of an .npz, as they are."""
-    if not Path(path).is_file() or not is_zipfile(path):  # numpy would speak of pickles
+    path = Path(path)
+    if not path.is_file() or path.suffix != ".npz":
         raise UsageError(f"`vectors` must be an .npz with `words` and `vectors`, and {path} is none")
     try:
-        check_vectors_size(path)
-        with np.load(path, allow_pickle=False) as file:
-            return file["words"], file["vectors"]
-    except (OSError, ValueError, KeyError, EOFError, MemoryError, BadZipFile, zlib.error) as error:
+        found = strangers.arrays(path, most=LARGEST_VECTORS)
+        return found["words"], found["vectors"]
+    except (ValueError, KeyError) as error:
         raise UsageError(f"`vectors` must be an .npz with `words` and `vectors`, got {path}: {error}") from error
-
-
-def check_vectors_size(path: str | Path) -> None:
-    """UsageError if the arrays of an .npz are larger than LARGEST_VECTORS."""
-    with ZipFile(path) as archive:
-        size = sum(entry.file_size for entry in archive.infolist())
-    if size > LARGEST_VECTORS:
-        raise UsageError(
-            f"`vectors` must be at most {LARGEST_VECTORS // 2**20} MiB unpacked, and {path} has {size / 2**20:.0f}: "
-            "keep the words of the documents only"
-        )
 
 
 def marked(words: Sequence[str], chosen: Tensor, correlating: Tensor, non_correlating: Tensor) -> str:

@@ -16,7 +16,7 @@ import torch
 from PIL import Image
 from torch import Tensor
 
-from forsooth.datasets.folders import failure
+from forsooth.datasets.folders import check_pixels, failure, read_member, read_plain
 from forsooth.datasets.labelled import check_room, rgb
 from forsooth.datasets.splitting import HELD, LEAST, class_counts, share_out
 from forsooth.records import Dataset, UsageError
@@ -113,10 +113,10 @@ def annotated(path: Path) -> Iterator[tuple[list[Seen], Callable[[str], bytes], 
     if reduced.is_file() and zipfile.is_zipfile(reduced):
         with zipfile.ZipFile(reduced) as archive:
             seen = archive_objects(archive, reduced)
-            yield seen, lambda photo: archive.read(f"images/{photo}.jpg"), "reduced zip"
+            yield seen, lambda photo: read_member(archive, archive.getinfo(f"images/{photo}.jpg")), "reduced zip"
     elif tree:
         photos = tree / "JPEGImages"
-        yield tree_objects(tree), lambda photo: (photos / f"{photo}.jpg").read_bytes(), "VOCdevkit"
+        yield tree_objects(tree), lambda photo: read_plain(photos / f"{photo}.jpg"), "VOCdevkit"
     else:
         raise UsageError(
             f"`path` must be {ZIP}, a folder with it, or a folder with VOC2012 (JPEGImages, Annotations, "
@@ -240,7 +240,9 @@ def cut(boxes: list[Box], read: Callable[[str], bytes], *, side: int) -> tuple[n
 
     @lru_cache(maxsize=1)  # objects of one photograph follow one another
     def opened(photo: str) -> Image.Image:
-        return rgb(Image.open(io.BytesIO(read(photo))))
+        with Image.open(io.BytesIO(read(photo))) as image:
+            check_pixels(image)
+            return rgb(image)
 
     for box in boxes:
         try:

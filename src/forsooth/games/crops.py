@@ -16,7 +16,7 @@ from forsooth.games.chains import layers_of, may_rewrite, overwriting
 from forsooth.games.reach import Stage, blocks_of, stages_of
 from forsooth.games.values import Game, class_outputs, owners, part_of
 
-ENTRIES = {"cpu": 2**18, "cuda": 2**27}  # of the largest windows at some steps, which are taken together
+ENTRIES = {"cpu": 2**18, "cuda": 2**24}  # of the largest windows at some steps, which are taken together
 SMALL = torch.int16  # of the numbers of steps in one forward
 SAVES = 2**17  # products a step from which on this pays
 

@@ -81,7 +81,8 @@ def unit_range(image: Tensor) -> Tensor:
 def parse(text: str, shape: tuple[int, ...]) -> Tensor:
     """The labels for the words of the terminal.
 
-    text     `pixels`: places, channels together; `features`: every entry by itself; `grid:8`: 8 pieces along each axis
+    text     `pixels`: places, channels together; `features`: every entry by itself; `grid:8`: 8 pieces along each axis;
+             `words`: the places of (length, dims), all dims together
     shape    of one input
     returns  (*spatial) or (*shape) int64 labels
 
@@ -95,7 +96,12 @@ def parse(text: str, shape: tuple[int, ...]) -> Tensor:
         return torch.arange(torch.Size(shape).numel()).reshape(shape)
     if word == "grid" and number.isdecimal():
         return patches(shape, int(number))
-    raise UsageError(f"`players` must be pixels, features or grid:N with a number N, as in grid:8, got {text!r}")
+    if text == "words":
+        if len(shape) != 2:
+            raise UsageError(f"`players` words must be those of inputs (n, length, dims), got one of shape {shape}")
+        return torch.arange(shape[0])[:, None].expand(shape)
+    expected = "pixels, features, words or grid:N with a number N, as in grid:8"
+    raise UsageError(f"`players` must be {expected}, got {text!r}")
 
 
 def seats(x: Tensor, players: Tensor | None) -> tuple[Tensor, int]:

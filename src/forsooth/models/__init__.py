@@ -13,6 +13,7 @@ from forsooth.models.rationale import REINFORCE, RELAXED
 from forsooth.models.residual import RESNET34, RESNET50, RESNET101
 from forsooth.models.resnet import RESIDUAL_SMALL, RESNET20, RESNET32, RESNET44, RESNET56
 from forsooth.models.small import CNN, LLR, MLP
+from forsooth.models.text_encoder import TEXT_ENCODER
 from forsooth.models.vision import ALEXNET, VGG16, VGG19
 from forsooth.models.vit import VIT
 from forsooth.names import find, unknown
@@ -41,6 +42,7 @@ MODELS = (
     ATTENTION,
     REINFORCE,
     RELAXED,
+    TEXT_ENCODER,
 )
 BUILDERS: Mapping[str, Builder] = {
     **small.BUILDERS,
@@ -61,8 +63,8 @@ def build(name: str, *, shape: tuple[int, ...], classes: int, variant: str | Non
     variant  None: the only one there is; of llr, mlp and cnn "released", as the code that comes with XAI-TRIS trains
              them (at 64×64 the paper's cnn keeps all pixels through four blocks, and takes a minute an epoch)
 
-    Networks of text (attention, rationale_reinforce, rationale_relaxed) are not among them: they are built for a
-    vocabulary and perhaps its word vectors, which no shape of inputs says, and keep their own functions.
+    Networks of text (attention, rationale_reinforce, rationale_relaxed, text_encoder) are not among them: these are
+    built for a vocabulary and perhaps its word vectors, which no shape of inputs says, and keep their own functions.
     """
     if name not in BUILDERS:
         raise unknown(name, BUILDERS, argument="name")

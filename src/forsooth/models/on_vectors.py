@@ -5,6 +5,7 @@ from torch import Tensor, nn
 
 from forsooth.models.rationale import Rationale
 from forsooth.models.recurrent import OnVectors
+from forsooth.models.text_encoder import TextEncoder
 
 
 class NoModel(nn.Module):
@@ -54,4 +55,6 @@ def on_vectors(model: nn.Module) -> nn.Module:
         return model
     if isinstance(model, Rationale):
         return Selecting(model)
+    if isinstance(model, TextEncoder):
+        return OnVectors(model)
     return Attending(model)

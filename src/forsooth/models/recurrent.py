@@ -179,12 +179,16 @@ def compact(x: Tensor, chosen: Tensor) -> tuple[Tensor, Tensor]:
 def initialise(module: nn.Module, generator: torch.Generator) -> nn.Module:
     """Draw every matrix from the uniform distribution of [glorot2010understanding], each gate of an LSTM by itself.
 
-    Vectors become 0, embeddings are drawn from U(-0.1, 0.1).
+    Vectors become 0, but for the scales of a layer normalisation, which are 1; embeddings are drawn from U(-0.1, 0.1).
     """
+    scales = {id(layer.weight) for layer in module.modules() if isinstance(layer, nn.LayerNorm)}
     embeddings = {id(layer.weight) for layer in module.modules() if isinstance(layer, Embedding)}
     gates = _gates(module)
     with torch.no_grad():
         for parameter in module.parameters():
+            if id(parameter) in scales:
+                parameter.fill_(1)
+                continue
             if id(parameter) in embeddings:
                 bound = 0.1
             else:

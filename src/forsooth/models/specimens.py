@@ -7,6 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from forsooth import seeds
+from forsooth.models.vit import vit as small_vit
 
 ROWS = 3
 CLASSES = 3
@@ -77,6 +78,7 @@ def specimens(seed: int, device: str) -> tuple[Specimen, ...]:
     return (
         specimen("image 1×8×8", plain_network(), (1, 8, 8), "3", seed=seed, device=device),
         specimen("image 3×16×16", residual_network(), (3, 16, 16), "3", seed=seed, device=device),
+        specimen("ViT 1×8×8", small_vit(size=8, classes=CLASSES), (1, 8, 8), "grid", seed=seed, device=device),
         specimen("table of 6", table_network(), (6,), None, seed=seed, device=device),
         specimen("words 5×4", Weighing(4), (5, 4), None, seed=seed, device=device),
     )
@@ -141,6 +143,6 @@ def without_shifts(model: nn.Module) -> nn.Module:
     """A copy in which no constant is added anywhere."""
     model = copy.deepcopy(model)
     for name, value in (*model.named_parameters(), *model.named_buffers()):
-        if name.endswith(("bias", "running_mean")):
+        if name.endswith(("bias", "running_mean", "positions.weight")):
             value.data.zero_()
     return model

@@ -8,7 +8,8 @@ On an accelerator the step is recorded once as a graph and played: small network
 """
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -19,7 +20,8 @@ from forsooth import seeds
 from forsooth.models.chain import Drops, Link, Way, chain, is_chain, ways_for
 from forsooth.models.keeper import Keeper
 from forsooth.models.recipes import Recipe, check
-from forsooth.models.samples import SPLITS, Samples, check_splits
+from forsooth.models.recorded import Steps
+from forsooth.models.samples import Pool
 from forsooth.models.stacked_adam import StackedAdam
 from forsooth.models.train import (
     Attempt,
@@ -33,7 +35,6 @@ from forsooth.models.train import (
     own_randomness,
     share_right,
 )
-from forsooth.records import Dataset, UsageError
 
 ON_ACCELERATORS = 4  # so many batches are validated at once there
 TRIES = 4  # steps by which a way is judged
@@ -68,41 +69,6 @@ USUAL = Options()
 def can(build: Build, recipe: Recipe) -> bool:
     """Whether trainings of this network by this recipe can be stacked."""
     return is_chain(build()) and recipe.augment == "none"
-
-
-class Pool(NamedTuple):
-    """Datasets of one shape, one after the other on the device.
-
-    x, y    of all of them
-    splits  name -> (datasets, k) rows of x
-    each    the samples of every dataset, pieces of x
-    """
-
-    x: Tensor
-    y: Tensor
-    splits: dict[str, Tensor]
-    each: list[Samples]
-
-
-def pooled(datasets: Iterable[Dataset], count: int, device: torch.device) -> Pool:
-    """The datasets on the device; they are taken one by one, so that the host need not hold them all."""
-    x = y = torch.empty(0)
-    rows: dict[str, list[Tensor]] = {name: [] for name in SPLITS}
-    each = []
-    for place, dataset in enumerate(datasets):
-        check_splits(dataset)
-        if not place:
-            x = torch.empty(count, *dataset.x.shape, device=device, dtype=dataset.x.dtype)
-            y = torch.empty(count, len(dataset.y), device=device, dtype=dataset.y.dtype)
-        if dataset.x.shape != x.shape[1:]:
-            raise UsageError(f"`datasets` must be of one shape, got {tuple(dataset.x.shape)} and {tuple(x.shape[1:])}")
-        x[place].copy_(dataset.x)
-        y[place].copy_(dataset.y)
-        own = {name: dataset.splits[name].to(device) for name in SPLITS}
-        each.append(Samples(x[place], y[place], own))
-        for name in SPLITS:
-            rows[name].append(own[name] + place * len(dataset.x))
-    return Pool(x.flatten(0, 1), y.flatten(), {name: torch.stack(parts) for name, parts in rows.items()}, each)
 
 
 def fit_together(
@@ -197,7 +163,7 @@ class Stack:
 
     def trained(self, tell: Tell) -> list[Attempt]:
         """Train them all, and judge each as `fit` does."""
-        with torch.backends.cudnn.flags(benchmark=True, allow_tf32=torch.backends.cudnn.allow_tf32):
+        with _kernels_tried_out():
             if self.options.way is None and self.pool.x.device.type == "cuda":
                 self.follow(self._quickest(tell))
             keepers = self._train(tell)
@@ -216,7 +182,8 @@ class Stack:
 
     def _train(self, tell: Tell) -> list[Keeper]:
         keepers = [Keeper(module, self.recipe) for module in self.modules]
-        steps = Steps(self)
+        graph = self.options.graph and self.pool.x.device.type == "cuda"
+        steps = Steps(self._step, self.adam, graph=graph)
         begun = time.perf_counter()
         while not all(keeper.over for keeper in keepers):
             rows = self._shuffled()
@@ -233,6 +200,9 @@ class Stack:
         each = 1e3 * seconds / max(1, count)
         tell(f"{len(keepers)} networks ({way}): {count:,} steps, {seconds:.1f} s, {each:.2f} ms a step with validation")
         return keepers
+
+    def _step(self, rows: Tensor, drops: Drops) -> None:
+        self.adam.step(torch.autograd.grad(self.loss(rows, drops), self.adam.flat)[0])
 
     def _shuffled(self) -> Tensor:
         """The training rows (k, n) in a new order for each network."""
@@ -297,49 +267,12 @@ class Stack:
         return 1e3 * (time.perf_counter() - start) / TRIES
 
 
-class Steps:
-    """Steps of a stack: as they are, or played from a graph, one for each number of images in a step."""
-
-    def __init__(self, stack: Stack) -> None:
-        self.stack = stack
-        self.recorded: dict[int, Recorded] = {}
-
-    def take(self, rows: Tensor, drops: Drops) -> None:
-        """One step on rows (k, n) of the pool."""
-        stack = self.stack
-        stack.adam.count()
-        if stack.pool.x.device.type != "cuda" or not stack.options.graph:
-            stack.adam.step(torch.autograd.grad(stack.loss(rows, drops), stack.adam.flat)[0])
-            return
-        if rows.shape[1] not in self.recorded:
-            self.recorded[rows.shape[1]] = Recorded(stack, rows, drops)
-        self.recorded[rows.shape[1]].play(rows, drops)
-
-
-class Recorded:
-    """A step as a graph, which reads its rows and what dropout keeps from places of its own."""
-
-    def __init__(self, stack: Stack, rows: Tensor, drops: Drops) -> None:
-        self.rows = rows.clone()
-        self.drops = [drop.clone() for drop in drops]
-        self.graph = torch.cuda.CUDAGraph()
-
-        def work() -> None:
-            stack.adam.step(torch.autograd.grad(stack.loss(self.rows, self.drops), stack.adam.flat)[0])
-
-        before = stack.adam.state()
-        aside = torch.cuda.Stream()
-        aside.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(aside):
-            for _ in range(3):  # libraries choose their kernels before anything is recorded
-                work()
-        torch.cuda.current_stream().wait_stream(aside)
-        with torch.cuda.graph(self.graph):
-            work()
-        stack.adam.restore(before)
-
-    def play(self, rows: Tensor, drops: Drops) -> None:
-        self.rows.copy_(rows)
-        for own, drop in zip(self.drops, drops, strict=True):
-            own.copy_(drop)
-        self.graph.replay()
+@contextmanager
+def _kernels_tried_out() -> Iterator[None]:
+    """Let the library of convolutions try its kernels: shapes stay the same for thousands of steps."""
+    before = torch.backends.cudnn.benchmark
+    torch.backends.cudnn.benchmark = True
+    try:
+        yield
+    finally:
+        torch.backends.cudnn.benchmark = before

@@ -72,12 +72,14 @@ RATIONALE_RELEASED = replace(RATIONALE_PAPER, aim=Aim(0.09, regulariser="release
 ATTENTION_QUICK = TextRecipe(learning_rate=3e-3, batch=64, epochs=15, stop_at=0.99)
 RELAXED_QUICK = TextRecipe(learning_rate=3e-3, batch=64, epochs=20, stop_at=0.98, aim=Aim(0.09, tolerance=0.02))
 REINFORCE_QUICK = replace(RELAXED_QUICK, aim=Aim(0.09, tolerance=0.02, samples=4))
-# How each model of text is trained: recipe -> attention, rationale_relaxed, rationale_reinforce.
-READERS = ("attention", "rationale_relaxed", "rationale_reinforce")
+# How each model of text is trained: recipe -> its own. The transformer is trained as attention is.
+READERS = ("attention", "rationale_relaxed", "rationale_reinforce", "text_encoder")
 RECIPES = {
-    "quick": dict(zip(READERS, (ATTENTION_QUICK, RELAXED_QUICK, REINFORCE_QUICK), strict=True)),
-    "paper": dict(zip(READERS, (ATTENTION_PAPER, RATIONALE_PAPER, RATIONALE_PAPER), strict=True)),
-    "released": dict(zip(READERS, (ATTENTION_PAPER, RATIONALE_RELEASED, RATIONALE_RELEASED), strict=True)),
+    "quick": dict(zip(READERS, (ATTENTION_QUICK, RELAXED_QUICK, REINFORCE_QUICK, ATTENTION_QUICK), strict=True)),
+    "paper": dict(zip(READERS, (ATTENTION_PAPER, RATIONALE_PAPER, RATIONALE_PAPER, ATTENTION_PAPER), strict=True)),
+    "released": dict(
+        zip(READERS, (ATTENTION_PAPER, RATIONALE_RELEASED, RATIONALE_RELEASED, ATTENTION_PAPER), strict=True)
+    ),
 }
 
 

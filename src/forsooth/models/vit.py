@@ -29,11 +29,12 @@ class Attention(nn.Module):
         self.value = nn.Linear(width, width)
         self.out = nn.Linear(width, width)
 
-    def forward(self, tokens: Tensor) -> Tensor:
+    def forward(self, tokens: Tensor, mask: Tensor | None = None) -> Tensor:
+        """mask: (n, 1, 1, tokens) bool, true of those that may be attended to; None: all."""
         query = self.split(self.query(tokens))
         key = self.split(self.key(tokens))
         value = self.split(self.value(tokens))
-        mixed = F.scaled_dot_product_attention(query, key, value)  # (n, heads, tokens, width / heads)
+        mixed = F.scaled_dot_product_attention(query, key, value, attn_mask=mask)  # (n, heads, tokens, width / heads)
         return self.out(mixed.transpose(1, 2).flatten(2))
 
     def split(self, tokens: Tensor) -> Tensor:
@@ -53,8 +54,8 @@ class Block(nn.Module):
         self.gelu = nn.GELU()
         self.narrow = nn.Linear(2 * width, width)
 
-    def forward(self, tokens: Tensor) -> Tensor:
-        tokens = tokens + self.attention(self.norm1(tokens))
+    def forward(self, tokens: Tensor, mask: Tensor | None = None) -> Tensor:
+        tokens = tokens + self.attention(self.norm1(tokens), mask)
         return tokens + self.narrow(self.gelu(self.wide(self.norm2(tokens))))
 
 

@@ -4,14 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
-from zipfile import BadZipFile, is_zipfile
 
-import numpy as np
 import torch
-from safetensors import SafetensorError
-from safetensors.torch import load_file
 from torch import Tensor, nn
 
+from forsooth import strangers
 from forsooth.digests import digest, require_same
 from forsooth.records import UsageError
 
@@ -92,18 +89,9 @@ def read(path: str | Path, *, argument: str = "path") -> dict[str, Tensor]:
     if not path.is_file():
         raise UsageError(f"`{argument}` must be a file, got {path}, which is not there")
     try:
-        if path.suffix == ".safetensors":
-            return load_file(path)
-        return _read_npz(path)
-    except (ValueError, TypeError, BadZipFile, EOFError, SafetensorError) as error:
+        return {name: torch.as_tensor(value) for name, value in strangers.arrays(path).items()}
+    except (ValueError, TypeError) as error:
         raise UsageError(f"`{argument}` must be a sound {path.suffix} file of numbers, got {path}: {error}") from error
-
-
-def _read_npz(path: Path) -> dict[str, Tensor]:
-    if not is_zipfile(path):  # numpy would take it for a pickle and say so
-        raise BadZipFile("it is no zip archive")
-    with np.load(path, allow_pickle=False) as entries:
-        return {name: torch.from_numpy(entries[name]) for name in entries.files}
 
 
 def _advice(path: Path) -> str:

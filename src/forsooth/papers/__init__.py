@@ -19,7 +19,8 @@ def table(name: str) -> pd.DataFrame:
     """The published table called `name`; `xaitris/table-b2` and `xaitris_table_b2` mean the same.
 
     The tables of XAI-TRIS [clark2024xaitris] have the columns scenario, background, model, alpha and accuracy
-    (per cent, the mean of five trainings).
+    (per cent, the mean of five trainings). `xaitris_figure_b2` has means of ten, which stand beside the authors' code
+    and not in print; `xaitris_costs` the hours of Appendix B.3.
     """
     wanted, known = name.lower().replace("/", "_").replace("-", "_"), names()
     if wanted not in known:

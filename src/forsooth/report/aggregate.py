@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-import pyarrow as pa
 from numpy.typing import NDArray
-from safetensors import SafetensorError
 from safetensors.numpy import load_file
 
+from forsooth import strangers
 from forsooth.counted import ABSENT, counted, filled
 from forsooth.names import unknown
 from forsooth.records import NO_MODEL, SCORED, UsageError
@@ -33,7 +32,7 @@ KINDS = {
 DEFAULTS: Mapping[str, Any] = {
     **{"question": "", "preset": "", "seed": 0, "command": "", "started": "", "seconds": 0.0},
     **{"settings": {}, "versions": {}, "hardware": {}, "levels": {}, "reproduction": None},
-    **{"exhibits": [], "pictures": [], "facts": [], "cells": [], "classes": []},
+    **{"exhibits": [], "pictures": [], "facts": [], "cells": [], "classes": [], "table": []},
 }
 
 
@@ -60,7 +59,7 @@ def read(run_dir: str | Path) -> Results:
     for name in ("run.json", "scores.parquet"):
         if not (folder / name).is_file():
             raise UsageError(f"`run_dir` must hold run.json and scores.parquet, got {folder} without {name}")
-    run = {**DEFAULTS, **_about(folder / "run.json")}
+    run = {**DEFAULTS, **about(folder)}
     return Results(
         folder=folder,
         run=run,
@@ -70,8 +69,9 @@ def read(run_dir: str | Path) -> Results:
     )
 
 
-def _about(file: Path) -> dict[str, Any]:
-    """What is in a run.json."""
+def about(folder: Path) -> dict[str, Any]:
+    """What is in the run.json of a run."""
+    file = folder / "run.json"
     try:
         run = _without_surrogates(json.loads(file.read_text(encoding="utf-8")))
     except (OSError, ValueError, RecursionError) as error:
@@ -100,8 +100,10 @@ def _rows(file: Path, factors: Sequence[str]) -> pd.DataFrame:
 def read_table(file: Path, columns: Sequence[str]) -> pd.DataFrame:
     """A parquet file of a run that has these columns, numbers and text where they belong."""
     try:
-        table = pd.read_parquet(file)
-    except (OSError, ValueError, KeyError, TypeError, pa.ArrowException) as error:
+        strangers.check_parquet(file)
+        with strangers.sound():
+            table = pd.read_parquet(file)
+    except ValueError as error:
         raise unreadable(file, error) from error
     _demand(file, needed=columns, given=table.columns)
     for name in columns:
@@ -124,8 +126,9 @@ def _pictures(folder: Path) -> dict[str, NDArray[Any]]:
     if not file.is_file():
         return {}
     try:
-        return dict(load_file(file))
-    except (OSError, ValueError, KeyError, TypeError, SafetensorError) as error:
+        with strangers.sound():
+            return dict(load_file(file))
+    except ValueError as error:
         raise unreadable(file, error) from error
 
 

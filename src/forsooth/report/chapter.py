@@ -6,14 +6,20 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from forsooth.papers.references import cited
+from forsooth.report.advice import advice
 from forsooth.report.aggregate import Results, levels, panel_names
+from forsooth.report.anchors import anchor
 from forsooth.report.classes import classes
-from forsooth.report.leaderboard import board, wins
-from forsooth.report.medians import Medians, where
+from forsooth.report.families import kind_of
+from forsooth.report.leaderboard import board
+from forsooth.report.medians import CEILING, Medians, where
+from forsooth.report.notes import notes
 from forsooth.report.promises import gap_table
+from forsooth.report.reasons import by_reason, skipped_by_reason
 from forsooth.report.tables import accuracies, display, failures, settings, skips, times
 from forsooth.report.verdict import NOTABLE, caution, verdict
-from forsooth.wording import number, share, text
+from forsooth.wording import joined, number, share, text
 
 Values = dict[str, Any]
 
@@ -25,15 +31,19 @@ def chapter(results: Results, tables: Mapping[str, Medians]) -> Values:
     return {
         **_about(results),
         "verdict": _verdict(results, tables, boards),
+        "advice": _advice(results, tables, boards),
+        "notes": {metric: notes(results, table, boards[metric]) for metric, table in tables.items()},
+        "references": [vars(paper) for paper in cited(_keys(results))],
         "caution": caution(tables),
         "tiles": _tiles(results, tables),
+        "about_methods": {name: kind_of(name, record) for name, record in results.run["methods"].items()},
         "boards": {metric: _lines(lines) for metric, lines in boards.items()},
         "by": _by_model(results, tables, gaps),
         "heat": {metric: _heat(results, tables[metric], lines) for metric, lines in boards.items()},
         "classes": classes(results).to_dict("records"),
         "accuracies": [_accuracy(results, line) for _, line in accuracies(results).iterrows()],
-        "failures": [_failure(line) for line in failures(list(tables.values())).to_dict("records")],
-        "skips": skips(results).rename(columns={"message": "reason"}).to_dict("records"),
+        "failures": by_reason(failures(list(tables.values()))),
+        "skips": skipped_by_reason(skips(results)),
     }
 
 
@@ -43,6 +53,7 @@ def _about(results: Results) -> Values:
     return {
         **{name: run[name] for name in ("suite", "title", "question", "preset", "seed", "command", "facts", "cells")},
         **{name: _flat(run[name]) for name in ("versions", "hardware", "settings")},
+        "table": run["table"],
         "reproduction": run["reproduction"] and _reproduction(run["reproduction"]),
         "factors": ", ".join(run["factors"]),
         "levels": {factor: ", ".join(levels(results, factor)) for factor in run["factors"]},
@@ -57,6 +68,19 @@ def _verdict(results: Results, tables: Mapping[str, Medians], boards: Mapping[st
     if results.run["reproduction"] is not None:
         return tuple(results.run["reproduction"]["words"].strip().splitlines())
     return tuple(results.run.get("answer", ())) or verdict(results, tables, boards)
+
+
+def _advice(results: Results, tables: Mapping[str, Medians], boards: Mapping[str, pd.DataFrame]) -> str:
+    """What to do; empty where the run has words of its own for that."""
+    if results.run["reproduction"] is not None or results.run.get("answer"):
+        return ""
+    return advice(tables, boards)
+
+
+def _keys(results: Results) -> list[str]:
+    """Keys of all papers that the page names."""
+    records = [*results.run["metrics"].values(), *results.run["methods"].values()]
+    return [record.get("cite") or "" for record in records] + ["ancona2018towards"]
 
 
 def _reproduction(record: Mapping[str, Any]) -> Values:
@@ -96,8 +120,11 @@ def _time(seconds: float) -> str:
 
 def _tiles(results: Results, tables: Mapping[str, Medians]) -> dict[str, str]:
     run = results.run
-    nulls = sum(bool(record.get("null")) for record in run["methods"].values())
-    tiles = {"methods": str(len(run["methods"]) - nulls), "nulls": str(nulls)}
+    nulls = [name for name, record in run["methods"].items() if record.get("null")]
+    ends = [name for name in nulls if name in CEILING]
+    tiles = {"methods": str(len(run["methods"]) - len(nulls)), "nulls": str(len(nulls) - len(ends))}
+    if ends:
+        tiles = {**tiles, f"told the truth: {joined(ends)}": str(len(ends))}
     for table in list(tables.values())[:1]:
         tiles |= _maps_scored(table)
     trained = results.rows["part"].eq("training") & results.rows["metric"].eq("accuracy")
@@ -129,7 +156,8 @@ def _methods(results: Results) -> list[dict[str, str]]:
 def _method(name: str, record: Mapping[str, Any]) -> dict[str, str]:
     return {
         "method": name,
-        "kind": {True: "null", False: "method"}[bool(record.get("null"))],
+        "family": kind_of(name, record)["family"],
+        "needs": ", ".join(kind_of(name, record)["needs"]),
         "settings": settings(record.get("settings") or {}),
         "promise": record.get("promise") or "",
         "signed": {True: "yes", False: "no"}[bool(record.get("signed"))],
@@ -152,7 +180,9 @@ def _lines(lines: pd.DataFrame) -> list[Values]:
 
 
 def _marks(line: Mapping[str, Any]) -> Values:
-    return {"score": line["score"], "null": line["null"], "failing": line["failed"] >= NOTABLE}
+    name = str(line["method"])
+    about = {"method": name, "anchor": anchor(name)}
+    return {**about, "score": line["score"], "null": line["null"], "failing": line["failed"] >= NOTABLE}
 
 
 def _bar(at: pd.Series) -> dict[str, str]:
@@ -189,28 +219,25 @@ def _by_model(
 
 
 def _heat(results: Results, table: Medians, lines: pd.DataFrame) -> Values:
-    """Median of every method in every panel, with a colour between the worst and the best seen."""
-    won = wins(table)
+    """Median of every method in every panel, with a shade between the worst and the best seen."""
     good = table.sign * table.value
     span = np.ptp(good[np.isfinite(good)]) or 1.0
     parts = (good - np.nanmin(good)) / span
     rows = []
     for line in lines.itertuples():
         method = table.methods.index(line.method)
-        columns = zip(table.value[:, method], parts[:, method], won[:, method], strict=True)
-        rows.append({"method": line.method, "null": line.null, "cells": [_cell(*column) for column in columns]})
-    return {"names": [name.split("-") for name in panel_names(results, table.panels)], "lines": rows}
-
-
-DARKEST = {True: (126, 190, 226), False: (205, 209, 215)}
+        columns = zip(table.value[:, method], parts[:, method], table.wins[:, method], strict=True)
+        about = {"method": line.method, "anchor": anchor(line.method), "null": line.null}
+        rows.append({**about, "cells": [_cell(*column) for column in columns]})
+    names = panel_names(results, table.panels)
+    return {"names": names, "anchors": [anchor(name) for name in names], "lines": rows}
 
 
 def _cell(value: float, part: float, win: bool) -> Values | None:
-    """A panel of a method, the darker the better; None where it took no part."""
+    """A panel of a method, the darker the better, in per cent; None where it took no part."""
     if not np.isfinite(value):
         return None
-    red, green, blue = (round(255 - part * (255 - end)) for end in DARKEST[bool(win)])
-    return {"value": number(value, digits=2), "win": win, "colour": f"rgb({red},{green},{blue})"}
+    return {"value": number(value, digits=2), "win": win, "shade": round(100 * part)}
 
 
 def _accuracy(results: Results, line: pd.Series) -> dict[str, str]:
@@ -230,11 +257,4 @@ def _accuracy(results: Results, line: pd.Series) -> dict[str, str]:
         "highest": shown("highest", ".1f"),
         "published, %": shown("published", ".1f"),
         "difference": shown("difference", "+.1f"),
-    }
-
-
-def _failure(line: Mapping[str, Any]) -> dict[str, str]:
-    return {
-        **{"method": line["method"], "status": line["status"], "reason": line["message"], "scores": line["metrics"]},
-        **{"panels": str(line["panels"]), "share": share(line["share"])},
     }

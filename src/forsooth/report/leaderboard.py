@@ -7,7 +7,7 @@ from forsooth.report.aggregate import Results, choose, levels
 from forsooth.report.medians import Medians, medians, where
 from forsooth.report.promises import NO_GAPS, gap_table
 from forsooth.stats import differences
-from forsooth.stats.boards import quartiles, spread_of_trainings, standings
+from forsooth.stats.boards import quartiles, spread_of_trainings
 from forsooth.stats.differences import Bools
 
 RANKS = ["rank", "rank_low", "rank_high"]
@@ -59,7 +59,7 @@ def leaderboard(results: Results, metric: str, by: str | None = None) -> pd.Data
 
 def board(table: Medians, *, gaps: pd.DataFrame = NO_GAPS) -> pd.DataFrame:
     """The leaderboard over all panels of `table`; gaps as from `gap_table`."""
-    found = standings(table.chance, sign=table.sign, rival=table.rival)
+    found = table.standings
     low, high = np.clip([found.score - found.half, found.score + found.half], *table.bounds)
     frame = pd.DataFrame({"method": table.methods, "score": found.score, "low": low, "high": high, "over": found.over})
     frame = frame.join(quartiles(table.rows), on="method")
@@ -67,18 +67,13 @@ def board(table: Medians, *, gaps: pd.DataFrame = NO_GAPS) -> pd.DataFrame:
     frame["group"] = found.groups
     for beside in (_failed(table), gaps, spread_of_trainings(table.rows)):
         frame = frame.join(beside, on="method")
-    frame = frame.assign(panels=found.panels, of=len(table.panels), wins=wins(table).sum(axis=0), null=table.null)
+    frame = frame.assign(panels=found.panels, of=len(table.panels), wins=table.wins.sum(axis=0), null=table.null)
     return frame.iloc[found.order].astype(dict.fromkeys(RANKS, "Int64")).reset_index(drop=True)
 
 
 def _failed(table: Medians) -> pd.Series:
     """The share of samples without a score, by method."""
     return table.rows.groupby("method")["failed"].mean()
-
-
-def wins(table: Medians) -> Bools:
-    """(panels, methods): clearly better than every null of the panel but the oracle; all of them are one family."""
-    return differences.wins(table.chance, sign=table.sign, null=table.null, rival=table.rival)
 
 
 def losses(table: Medians) -> Bools:

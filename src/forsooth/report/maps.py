@@ -20,8 +20,8 @@ Tile = NDArray[np.float64]  # (height, width, 3) in [0, 1]
 PLAIN = ("input", "truth")  # columns that are no method's map
 BLANK = 0.93  # grey of a tile that does not exist
 INCH = 0.37  # edge of a tile in inches
-CELL = 70  # the same in pixels
-MARGIN = 3  # its white border
+CELL = 70  # the same in pixels, at most
+CANVAS = 1_300_000  # pixels of all tiles of a figure, about; of many tiles each is smaller
 
 
 def examples(results: Results, tables: Tables) -> tuple[Drawing, ...]:
@@ -44,7 +44,7 @@ def global_maps(results: Results, tables: Tables) -> tuple[Drawing, ...]:
 
 def _per_model(results: Results, *, kind: str, title: str, caption: str) -> tuple[Drawing, ...]:
     shown = pictures(results)
-    chosen = shown[shown["kind"].isin([kind, *PLAIN]) & ~shown["method"].isin(CEILING)]
+    chosen = shown[shown["kind"].isin([kind, *PLAIN]) & ~shown["method"].isin(CEILING) & shown["place"].eq(0)]
     drawings = []
     for name, group in outer_groups(results, chosen):
         for model in levels(results, "model"):
@@ -63,10 +63,14 @@ def _per_model(results: Results, *, kind: str, title: str, caption: str) -> tupl
 
 
 def pictures(results: Results) -> pd.DataFrame:
-    """run.json's list of pictures, with factors as text and one line per picture that is there."""
+    """run.json's list of pictures, with factors as text and one line per picture that is there.
+
+    place  which of the samples of its panel it is of: 0, 1 …
+    """
     factors = results.run["factors"]
-    frame = pd.DataFrame(results.run["pictures"], columns=["tensor", "kind", "method", "label", *factors])
+    frame = pd.DataFrame(results.run["pictures"], columns=["tensor", "kind", "method", "label", "place", *factors])
     frame = frame.assign(**{name: frame[name].map(text) for name in (*factors, "label", "method")})
+    frame["place"] = pd.to_numeric(frame["place"], errors="coerce").fillna(0).astype(int)
     return frame[frame["tensor"].isin(results.pictures)]
 
 
@@ -80,22 +84,22 @@ def _grid(results: Results, pictures: pd.DataFrame, *, kind: str, model: str) ->
     if rows.duplicated(key).any():  # several samples of one dataset
         names = [f"{name} y={label}" for name, label in zip(names, rows["label"], strict=True)]
     lines = [_line(results, pictures, row, key=key, kind=kind) for _, row in rows.iterrows()]
-    blocks = [*BEFORE[kind], *_blocks(results, set(maps["method"]))]
-    return _tiled(lines, names=names, columns=_placed(blocks), faint=_nulls(results))
+    columns = _placed([*BEFORE[kind], *blocks(results, set(maps["method"]))])
+    return _tiled(lines, names=names, columns=columns, faint=nulls(results))
 
 
 BEFORE = {"example": [["input", "truth"]], "global": [["truth"]]}  # columns that are no method's map
 
 
-def _blocks(results: Results, shown: set[str]) -> list[list[str]]:
+def blocks(results: Results, shown: set[str]) -> list[list[str]]:
     """The methods that have maps, then the nulls; no block is empty."""
-    nulls = _nulls(results)
+    blind = nulls(results)
     methods = [name for name in results.run["methods"] if name in shown]
-    blocks = [[name for name in methods if name not in nulls], [name for name in methods if name in nulls]]
-    return [block for block in blocks if block]
+    both = [[name for name in methods if name not in blind], [name for name in methods if name in blind]]
+    return [block for block in both if block]
 
 
-def _nulls(results: Results) -> set[str]:
+def nulls(results: Results) -> set[str]:
     return {name for name, record in results.run["methods"].items() if record.get("null")}
 
 
@@ -141,12 +145,14 @@ def _tiled(
     for row, line in enumerate(lines):
         axis.text(-0.25, row + 0.5, names[row], ha="right", va="center", fontsize=8)
         for name, x in columns.items():
-            axis.text(x + 0.5, row + 0.5, _mark(line.get(name)), ha="center", va="center", color=MUTED, fontsize=8)
+            words = mark(line.get(name))
+            if words:
+                axis.text(x + 0.5, row + 0.5, words, ha="center", va="center", color=MUTED, fontsize=8)
     for name, x in columns.items():
-        words = axis.text(x + 0.45, -0.15, name, rotation=55, rotation_mode="anchor", va="bottom", fontsize=8)
-        name_style(words, null=name in faint)
+        label = axis.text(x + 0.45, -0.15, name, rotation=55, rotation_mode="anchor", va="bottom", fontsize=8)
+        name_style(label, null=name in faint)
         if name in PLAIN:
-            words.set_fontweight("bold")
+            label.set_fontweight("bold")
     return figure
 
 
@@ -169,7 +175,7 @@ def _frame(names: Sequence[str], columns: Mapping[str, float], *, rows: int) -> 
     return figure, axis
 
 
-def _mark(picture: NDArray[Any] | None) -> str:
+def mark(picture: NDArray[Any] | None) -> str:
     """What to write where there is nothing to see: a dash for no map or no number in it, a 0 for a map of zeros."""
     if picture is None or picture.ndim < 2 or not np.isfinite(picture).any():
         return "–"
@@ -178,26 +184,29 @@ def _mark(picture: NDArray[Any] | None) -> str:
     return "0"
 
 
-def _canvas(lines: Sequence[Mapping[str, NDArray[Any]]], columns: Mapping[str, float]) -> Tile:
-    """All tiles in one picture, CELL pixels a tile: one image draws faster than five hundred."""
-    canvas = np.ones((CELL * len(lines), round(CELL * _width(columns)), 3))
-    inner = CELL - 2 * MARGIN
+def _canvas(lines: Sequence[Mapping[str, NDArray[Any]]], columns: Mapping[str, float]) -> NDArray[np.uint8]:
+    """All tiles in one picture, each of the same size: one image draws faster than five hundred."""
+    edge = max(12, min(CELL, round((CANVAS / (len(lines) * _width(columns))) ** 0.5)))
+    margin = round(edge / 23)
+    canvas = np.full((edge * len(lines), round(edge * _width(columns)), 3), 255, dtype=np.uint8)
+    inner = edge - 2 * margin
     for row, line in enumerate(lines):
-        top = CELL * row + MARGIN
+        top = edge * row + margin
         for name, x in columns.items():
-            left = round(CELL * x) + MARGIN
-            canvas[top : top + inner, left : left + inner] = _enlarged(_tile(line.get(name), name), inner)
+            left = round(edge * x) + margin
+            tile = np.round(255 * _tile(line.get(name), name)).astype(np.uint8)
+            canvas[top : top + inner, left : left + inner] = _enlarged(tile, inner)
     return canvas
 
 
 def _tile(picture: NDArray[Any] | None, name: str) -> Tile:
     """The colours of a picture; grey where there is nothing to see."""
-    if picture is None or _mark(picture):
+    if picture is None or mark(picture):
         return np.full((1, 1, 3), BLANK)
     return painted(picture, name)
 
 
-def _enlarged(tile: Tile, edge: int) -> Tile:
+def _enlarged(tile: NDArray[np.uint8], edge: int) -> NDArray[np.uint8]:
     """The tile with so many pixels a side, each the nearest. (edge, edge, 3)"""
     down = np.arange(edge) * tile.shape[0] // edge
     right = np.arange(edge) * tile.shape[1] // edge
@@ -209,12 +218,21 @@ def painted(picture: NDArray[Any], name: str) -> Tile:
 
     An input is grey or, with three channels, in colour; a map is |map| summed over channels, over its largest.
     """
-    values = np.nan_to_num(np.asarray(picture, dtype=float), posinf=0, neginf=0)
-    values = values.reshape(-1, *values.shape[-2:])
     if name == "input":
-        return _painted_input(values)
-    mass = np.abs(values).sum(axis=0)
-    return np.asarray(colormaps["magma"](mass / (mass.max() or 1.0)))[..., :3]
+        return _painted_input(_channels(picture))
+    values = mass(picture)
+    return np.asarray(colormaps["magma"](values / (values.max() or 1.0)))[..., :3]
+
+
+def mass(picture: NDArray[Any]) -> NDArray[np.float64]:
+    """|map| summed over channels, of a map (height, width) or (channels, height, width); what is no number is 0."""
+    return np.asarray(np.abs(_channels(picture)).sum(axis=0))
+
+
+def _channels(picture: NDArray[Any]) -> Tile:
+    """Finite values (channels, height, width)."""
+    values = np.nan_to_num(np.asarray(picture, dtype=float), posinf=0, neginf=0)
+    return np.asarray(values.reshape(-1, *values.shape[-2:]))
 
 
 def _painted_input(values: Tile) -> Tile:

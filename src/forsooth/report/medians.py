@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from forsooth.report.aggregate import Results, in_order, took_part
-from forsooth.stats.boards import panels_of, shared_by
+from forsooth.stats import differences
+from forsooth.stats.boards import Standings, panels_of, shared_by, standings
+from forsooth.stats.differences import Bools
 from forsooth.stats.panels import Floats, Panel
 
 # Factors that ask the same networks about the same samples in another way, and those that show the samples to others.
@@ -44,6 +47,16 @@ class Medians:
     value: Floats
     chance: tuple[Panel, ...]
     rows: pd.DataFrame
+
+    @cached_property
+    def standings(self) -> Standings:
+        """Scores, intervals, ranks and groups; reckoned once, for boards and figures alike."""
+        return standings(self.chance, sign=self.sign, rival=self.rival)
+
+    @cached_property
+    def wins(self) -> Bools:
+        """(panels, methods): clearly better than every null of the panel but the oracle; all of them are one family."""
+        return differences.wins(self.chance, sign=self.sign, null=self.null, rival=self.rival)
 
 
 def medians(results: Results, metric: str) -> Medians:

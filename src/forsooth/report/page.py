@@ -1,32 +1,32 @@
 """One self-contained page for one run, or for several side by side."""
 
 import base64
-import hashlib
-import re
 from collections.abc import Callable, Mapping, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
-from jinja2 import Environment, StrictUndefined
-from markupsafe import Markup
+from jinja2 import Environment, FunctionLoader, StrictUndefined
+from markupsafe import Markup, escape
 
 from forsooth.records import UsageError
 from forsooth.report.aggregate import Results, read
+from forsooth.report.anchors import anchor, safe_name
 from forsooth.report.chapter import chapter
 from forsooth.report.leaderboard import board
 from forsooth.report.medians import Medians, all_medians
 from forsooth.report.tables import MEANING
 from forsooth.store import write_atomically
-from forsooth.wording import number
+from forsooth.wording import number, plural
 
 if TYPE_CHECKING:
     from forsooth.report.drawing import Drawing
 
-VECTOR = 600_000  # bytes; larger drawings go into the page as PNG
-UNSAFE = re.compile(r"[^\w .,()=+-]", re.ASCII)  # in the name of a file
-LONGEST = 150  # characters of such a name; file systems take 255 bytes
+VECTOR = 300_000  # bytes; larger drawings go into the page as PNG
+SHRINKS = 4  # times that an SVG may become smaller on its way into the page
+MOST_CELLS = 500  # keys that the page lists; run.json has them all
+SCRIPTS = ("page.js", "tables.js", "viewer.js")
 Tables = Mapping[str, Medians]
 
 
@@ -41,25 +41,29 @@ def write_page(
     out      a folder, or the page's own path ending in .html; without it the page goes into the folder of the one run
     figures  name -> function that draws, beside the figures that all suites share
     """
-    folders = _folders(run_dirs, out)
-    page = _place(folders, out)
+    folders = folders_of(run_dirs, out)
+    page = place_of(folders, out)
     runs = [read(folder) for folder in folders]
     tables = [all_medians(results) for results in runs]
     names = _names(folders)
+    from forsooth.report.gallery import galleries  # matplotlib takes a second to import: only who draws pays
+
     chapters = []
     for k, (results, own, name) in enumerate(zip(runs, tables, names, strict=True)):
         folder = page.parent / "figures"
         if len(runs) > 1:
             folder = folder / name
         drawings = _drawings(results, own, figures or {}, folder=folder, prefix=f"run{k}")
-        chapters.append({**chapter(results, own), "id": f"run{k}", "name": name, **drawings})
+        said = chapter(results, own)
+        maps = [_placed(made, f"run{k}") for made in galleries(results)]
+        chapters.append({**said, "id": f"run{k}", "name": name, **drawings, "galleries": maps})
     compared = _compared(tables, names)
     html = _html(title=_title(runs, bool(compared)), runs=chapters, compared=compared)
     _write(page, html.encode(errors="replace"))  # JSON can hold lone surrogates, UTF-8 cannot
     return page
 
 
-def _folders(run_dirs: str | Path | Sequence[str | Path], out: str | Path | None) -> list[Path]:
+def folders_of(run_dirs: str | Path | Sequence[str | Path], out: str | Path | None) -> list[Path]:
     if isinstance(run_dirs, str | Path):
         return [Path(run_dirs)]
     folders = [Path(folder) for folder in run_dirs]
@@ -68,7 +72,7 @@ def _folders(run_dirs: str | Path | Sequence[str | Path], out: str | Path | None
     return folders
 
 
-def _place(folders: Sequence[Path], out: str | Path | None) -> Path:
+def place_of(folders: Sequence[Path], out: str | Path | None) -> Path:
     """The path of the page."""
     target = folders[0] if out is None else Path(out)
     if target.suffix == ".html":
@@ -104,43 +108,51 @@ def _drawings(
 
     shown: dict[str, list[dict[str, str]]] = {"leaderboard": [], "accuracy_figure": [], "figures": []}
     for exhibit in dict.fromkeys(["leaderboard", *results.run["exhibits"]]):
-        place = shown[PLACES.get(exhibit, "figures")]
         for drawing in draw(exhibit, results, tables, figures):
-            place.append({"id": f"{prefix}-{drawing.name}", **_embedded(drawing, folder)})
+            vector, raster = _files(drawing, folder)
+            if exhibit not in GALLERIES:
+                place = shown[PLACES.get(exhibit, "figures")]
+                short = f"{prefix}-{sum(map(len, shown.values()))}"
+                place.append(
+                    {"id": f"{prefix}-figure-{anchor(drawing.name)}", **_embedded(drawing, vector, raster, name=short)}
+                )
     return shown
 
 
 PLACES = {"leaderboard": "leaderboard", "accuracies": "accuracy_figure"}
+GALLERIES = ("examples", "globals")  # the page has these as tables of maps, see `gallery`
 
 
-def _embedded(drawing: "Drawing", folder: Path) -> dict[str, str]:
-    """The drawing as text for the page; its files are written beside."""
-    from forsooth.report.drawing import rendered, slim
+def _files(drawing: "Drawing", folder: Path) -> tuple[bytes, bytes]:
+    """The drawing as SVG and PNG, which are written into the folder, too."""
+    from forsooth.report.drawing import rendered
 
     vector = rendered(drawing.figure, "svg")
+    file = safe_name(drawing.name)
+    _write(folder / f"{file}.svg", vector)
     raster = rendered(drawing.figure, "png")
-    name = safe_name(drawing.name)
-    _write(folder / f"{name}.svg", vector)
-    _write(folder / f"{name}.png", raster)
-    if len(vector) <= VECTOR:
-        source = _data_url("svg+xml", vector)
-    else:
-        source = _data_url("png", slim(raster))
-    return {"source": source, "title": drawing.title, "caption": drawing.caption, "alt": drawing.alt}
+    _write(folder / f"{file}.png", raster)
+    return vector, raster
 
 
-def safe_name(name: str) -> str:
-    """The name of a drawing as that of a file in its folder: names of models and metrics come from strangers' runs.
+def _embedded(drawing: "Drawing", vector: bytes, raster: bytes, *, name: str) -> dict[str, Any]:
+    """The drawing as a part of the page: as text where it is small, its ids beginning with `name`; else as PNG."""
+    from forsooth.report.drawing import slim
+    from forsooth.report.svg import inline
 
-    What is no plain name gets a hash of the whole, so that two names never share a file.
+    words = {"title": drawing.title, "caption": drawing.caption, "alt": drawing.alt}
+    if len(vector) <= SHRINKS * VECTOR:
+        small = inline(vector.decode(), name=name, alt=escape(drawing.alt))
+        if len(small) <= VECTOR:
+            return {**words, "inline": Markup(small)}
+    return {**words, "inline": "", "source": _data_url("png", slim(raster))}
 
-    >>> safe_name("boxes_emd"), safe_name("../x")
-    ('boxes_emd', '_x-d6b96a97')
-    """
-    plain = UNSAFE.sub("_", name).lstrip(".")[:LONGEST]
-    if plain == name:
-        return name
-    return f"{plain}-{hashlib.sha256(name.encode(errors='replace')).hexdigest()[:8]}"
+
+def _placed(made: dict[str, Any], prefix: str) -> dict[str, Any]:
+    """A gallery with the ids of its parts, and what the page's script reads."""
+    rows = [{**row, "anchor": anchor(row["name"])} for row in made["rows"]]
+    data = {name: made[name] for name in ("columns", "rows", "shape", "across")}
+    return {**made, "rows": rows, "id": f"{prefix}-{made['kind']}s", "data": data}
 
 
 def _data_url(kind: str, content: bytes) -> str:
@@ -174,12 +186,51 @@ def _brief(lines: pd.DataFrame, method: str) -> str:
 
 def _html(*, title: str, runs: Sequence[Mapping[str, Any]], compared: Mapping[str, Any]) -> str:
     """The page; everything that comes from a run is escaped, for messages come from other people's code."""
-    here = resources.files("forsooth.report")
+    from forsooth.report.gallery import magma
+
     # StrictUndefined: a name that the template misspells is an error, not a blank
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    template = environment.from_string((here / "page.html").read_text(encoding="utf-8"))
-    style = Markup((here / "page.css").read_text(encoding="utf-8"))  # ours, and no text of a run in it
-    return template.render(title=title, runs=runs, compared=compared, meaning=MEANING, style=style)
+    environment = Environment(
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, loader=FunctionLoader(_source)
+    )
+    environment.filters |= {"plural": plural, "anchor": anchor}
+    papers = {paper["key"]: paper for run in runs for paper in run["references"]}
+    return environment.get_template("page.html").render(
+        title=title,
+        runs=[{**run, "contents": contents(run)} for run in runs],
+        compared=compared,
+        meaning=MEANING,
+        papers=dict(sorted(papers.items())),
+        facts={name: fact for run in runs for name, fact in run["about_methods"].items()},
+        panels=list(dict.fromkeys(name for run in runs for table in run["heat"].values() for name in table["names"])),
+        most_cells=MOST_CELLS,
+        style=Markup(_source("page.css")),  # ours, and no text of a run in it
+        script=Markup(f"const FACTS_PALETTE = {magma().tolist()};\n" + "".join(map(_source, SCRIPTS))),
+    )
+
+
+def _source(name: str) -> str:
+    """A file that lies beside this one."""
+    return (resources.files("forsooth.report") / name).read_text(encoding="utf-8")
+
+
+CONTENTS = (  # place, words, what a chapter must have for it
+    ("findings", "Findings", "verdict"),
+    ("answer", "The answer", "table"),
+    ("published", "Ours beside theirs", "reproduction"),
+    ("boards", "Leaderboards", "boards"),
+    ("panels", "Panel by panel", "boards"),
+    ("maps", "Maps", "galleries"),
+    ("figures", "Figures", "figures"),
+    ("accuracy", "Trained accuracy", "accuracies"),
+    ("failures", "Failures and skips", ""),
+    ("run", "What was run", ""),
+    ("repeat", "Repeat it", ""),
+)
+
+
+def contents(run: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Place and words of every section that a chapter has."""
+    return [(place, words) for place, words, needed in CONTENTS if not needed or run[needed]]
 
 
 def _write(path: Path, content: bytes) -> None:

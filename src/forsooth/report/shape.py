@@ -91,5 +91,6 @@ FIELDS: Mapping[str, Check] = {
     "methods": _mapping_of(METHOD),
     "pictures": _list_of(_record(tensor=_is_text, kind=_is_text)),
     "classes": _list_of(_record(role=_is_text, count=_is_number)),
+    "table": _is_table,
     "reproduction": _missing_or(_record(name=_is_text, title=_is_text, words=_is_text, table=_is_table)),
 }

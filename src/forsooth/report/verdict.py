@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from forsooth.report.aggregate import Results, panel_names
-from forsooth.report.leaderboard import losses, wins
+from forsooth.report.leaderboard import losses
 from forsooth.report.medians import Medians
 from forsooth.report.promises import broken_promises
 from forsooth.stats.differences import enough
@@ -40,7 +40,7 @@ def verdict(results: Results, tables: Mapping[str, Medians], boards: Mapping[str
         methods=len(methods),
         any_null=bool(board["null"].any()),
         nulls=[name for name, rival in zip(table.methods, table.null & table.rival, strict=True) if rival],
-        won=int(wins(table).any(axis=1).sum()),
+        won=int(table.wins.any(axis=1).sum()),
         panels=len(table.panels),
         strongest=_strongest_null(results, table),
         losers=methods[methods["wins"].eq(0)]["method"].tolist(),
@@ -110,6 +110,13 @@ def _of_trainings(table: Medians) -> list[str]:
         have = {1: "has"}.get(single, "have")
         sentences.append(f"{single} of {len(networks)} networks {have} one training: taken to spread as the others do.")
     return sentences
+
+
+def too_small(table: Medians) -> bool:
+    """Whether samples or trainings are too few for any claim, as `caution` says."""
+    networks = {panel.network: len(panel.seeds) for panel in table.chance}
+    further = sum(networks.values()) - len(networks)
+    return bool(_of_samples(table)) or 0 < further < FEWEST
 
 
 def _of_samples(table: Medians) -> list[str]:

@@ -22,6 +22,7 @@ from torch import Tensor
 from forsooth.games.shapley import Estimate
 from forsooth.records import Metric, UsageError
 from forsooth.scores.jackknife import jackknife
+from forsooth.scores.maps import check_maps
 from forsooth.scores.norms import means_over as means_over
 from forsooth.scores.norms import over_root as over_root
 from forsooth.scores.norms import squared_norms as squared_norms
@@ -84,8 +85,8 @@ def m_bias(
 
 def relative_bias(attribution: Tensor, shapley: Estimate, *, fraction: float, end: str) -> Bias:
     """`m_bias` times √players, so that games of any size can be compared: 1 is what a constant map gives a player."""
-    root = attribution.shape[1] ** 0.5
     plain = m_bias(attribution, shapley, fraction=fraction, end=end)
+    root = attribution.shape[1] ** 0.5
     return Bias(root * plain.value, root * plain.error, root * plain.first, root * plain.anchor)
 
 
@@ -266,6 +267,9 @@ def unit(values: Tensor) -> Tensor:
 
 def same_shape(attribution: Tensor, other: Tensor, what: str) -> None:
     """Refuse an attribution that is not one number for each player of the other."""
+    check_maps(attribution)
+    if attribution.ndim != 2:
+        raise UsageError(f"`attribution` must be of shape (n, players), got {tuple(attribution.shape)}")
     if attribution.shape != other.shape:
         came = tuple(attribution.shape)
         raise UsageError(f"`attribution` must have the shape of {what} {tuple(other.shape)}, got {came}")

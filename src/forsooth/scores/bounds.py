@@ -28,7 +28,7 @@ from forsooth.scores.columns import (
     private_solver,
 )
 from forsooth.scores.columns import solve as solve_exactly
-from forsooth.scores.transport import PIVOTS, Normaliser, emd_from_cost, farthest, masses
+from forsooth.scores.transport import PIVOTS, Normaliser, emd_from_cost, farthest, in_threads, masses
 
 Singles = NDArray[np.float32]
 SIDES = ((4, 2), (2, 1))  # widths of the cells of the map and of the truth, in the order in which they are tried
@@ -59,27 +59,36 @@ class Excess:
     mass: float
 
 
-def transport_bounds(attribution: Tensor, truth: Tensor, *, tolerance: float, pivots: int = PIVOTS) -> Tensor:
+def transport_bounds(
+    attribution: Tensor, truth: Tensor, *, tolerance: float, threads: int = 1, pivots: int = PIVOTS
+) -> Tensor:
     """A lower and an upper bound of `transport_cost` for each map.
 
     attribution  (n, *map) real; the absolute value is taken here
     truth        (n, *map) bool
     tolerance    half the distance of the bounds at most, in pixels; where cells cannot reach it, the cost is exact
+    threads      maps bounded at once, as in `transport_cost`
     returns      (n, 2) float64 in pixels; nan where `transport_cost` is
 
-    A map's bounds depend on it and its truth alone, never on the maps beside it.
+    A map's bounds depend on it and its truth alone, never on the maps beside it nor on threads.
     """
     if not tolerance > 0:
         raise UsageError(f"`tolerance` must be above 0, got {tolerance}")
     places = np.stack([axis.ravel() for axis in np.indices(truth.shape[1:])], axis=1)
+    shape = tuple(truth.shape[1:])
     goals = truth.flatten(1).cpu().numpy()
-    bounds = []
-    tables: dict[bytes, Singles] = {}
-    for share, goal in zip(masses(attribution, truth), goals, strict=True):
-        table = partial(kept_distances, tables, places, goal, tuple(truth.shape[1:]))
-        bounds.append(bounded(share, goal, places, table, tolerance=tolerance, pivots=pivots))
-    found = torch.tensor(bounds, dtype=torch.float64, device=attribution.device)
-    return found.reshape(-1, 2)
+    shares = masses(attribution, truth)
+
+    def some(part: Indices) -> list[tuple[float, float]]:
+        found = []
+        tables: dict[bytes, Singles] = {}
+        for share, goal in zip(shares[part], goals[part], strict=True):
+            table = partial(kept_distances, tables, places, goal, shape)
+            found.append(bounded(share, goal, places, table, tolerance=tolerance, pivots=pivots))
+        return found
+
+    bounds = in_threads(some, len(shares), threads)
+    return torch.tensor(bounds, dtype=torch.float64, device=attribution.device).reshape(-1, 2)
 
 
 def kept_distances(
@@ -200,7 +209,7 @@ def as_doubles(distance: Singles) -> Floats:
 
 
 def emd_between(
-    attribution: Tensor, truth: Tensor, *, tolerance: float, normaliser: Normaliser = "largest"
+    attribution: Tensor, truth: Tensor, *, tolerance: float, normaliser: Normaliser = "largest", threads: int = 1
 ) -> tuple[Tensor, Tensor]:
     """The middle of the proven bounds of the earth mover's score, and how far it can be off.
 
@@ -208,9 +217,10 @@ def emd_between(
     truth        (n, *map) bool
     tolerance    that the second is never above
     normaliser   as in `emd_from_cost`
+    threads      as in `transport_bounds`
     returns      (n,) score in [0, 1] and (n,) half the distance of its bounds, 0 where it is exact; nan where undefined
     """
     shape = truth.shape[1:]
-    cost = transport_bounds(attribution, truth, tolerance=tolerance * farthest(shape, normaliser))
+    cost = transport_bounds(attribution, truth, tolerance=tolerance * farthest(shape, normaliser), threads=threads)
     half = (cost[:, 1] - cost[:, 0]) / (2 * farthest(shape, normaliser))
     return emd_from_cost(cost.mean(1), shape, normaliser=normaliser), half

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from forsooth.records import Metric, UsageError
+from forsooth.scores.maps import check_maps
 
 THRESHOLD = 0.1  # a change of g_c that the authors could see
 
@@ -74,6 +75,7 @@ def g_c(saliency: Tensor, mask: Tensor) -> Tensor:
     mask      (n, *map) bool, I_c
     returns   (n,) float64 in [0, 1]; nan where the saliency is nan or the mask is empty
     """
+    check_maps(saliency, "saliency")
     if saliency.shape != mask.shape:
         raise UsageError(f"`mask` must have the shape of the saliency {tuple(saliency.shape)}, got {tuple(mask.shape)}")
     if mask.dtype != torch.bool:

@@ -4,6 +4,7 @@ import torch
 from torch import Tensor
 
 from forsooth.records import Metric, UsageError
+from forsooth.scores.maps import check_maps
 
 
 def magnitude(attribution: Tensor, truth: Tensor) -> Tensor:
@@ -14,6 +15,7 @@ def magnitude(attribution: Tensor, truth: Tensor) -> Tensor:
     returns      (n, pixels) float64; a row is nan where no score is defined: a map that is all zero or not finite,
                  a truth without any pixel
     """
+    check_maps(attribution)
     if attribution.shape != truth.shape:
         raise UsageError(
             f"`truth` must have the shape of the attribution {tuple(attribution.shape)}, got {tuple(truth.shape)}"

@@ -1,11 +1,10 @@
 """Does a method keep what it promises?"""
 
-from collections.abc import Callable
-
 import torch
 from torch import Tensor
 
-from forsooth.records import Method, Metric, UsageError
+from forsooth.records import Metric, UsageError
+from forsooth.scores.maps import check_maps
 
 FLOOR = 1e-3  # of the sum of absolute values, below which a promised total counts as zero
 
@@ -24,6 +23,7 @@ def completeness_gap(attribution: Tensor, total: Tensor) -> Tensor:
 
     Completeness [sundararajan2017axiomatic], conservation [bach2015pixelwise].
     """
+    check_maps(attribution)
     if total.shape != attribution.shape[:1]:
         raise UsageError(f"`total` must have the shape {tuple(attribution.shape[:1])}, got {tuple(total.shape)}")
     values = attribution.detach().flatten(1).to(torch.float64)
@@ -32,32 +32,6 @@ def completeness_gap(attribution: Tensor, total: Tensor) -> Tensor:
     scale = torch.maximum(total.abs(), FLOOR * values.abs().sum(1))
     defined = gap.isfinite() & scale.isfinite()
     return torch.where(scale > 0, gap / scale, 0.0).masked_fill(~defined, torch.nan)
-
-
-@torch.no_grad()
-def promised(
-    method: Method, model: Callable[[Tensor], Tensor], x: Tensor, target: Tensor, *, background: Tensor | None = None
-) -> Tensor:
-    """What the map promises to sum to: f(x), less f(baseline) for a method that explains a difference. (n,)
-
-    The baseline is the one in the settings of the method, (*shape) or (n, *shape); zeros where there is none.
-    Where a method conserves, what biases keep (`Method.retained`) is no part of the promise.
-    """
-    rows = torch.arange(len(x), device=x.device)
-    total = model(x)[rows, target]
-    if method.promise == "complete":
-        given = method.settings.get("baseline")
-        absent = given.to(x) if isinstance(given, Tensor) else torch.zeros_like(x[0])
-        own = absent.ndim == x.ndim
-        empty = model(absent if own else absent[None])
-        total = total - empty[rows if own else 0, target]
-    elif method.promise == "complete to background":
-        if background is None:
-            raise UsageError(f"`background` must be given to check what `{method.name}` promises, got none")
-        total = total - model(background.to(x))[:, target].mean(0)
-    elif method.retained is not None:
-        total = total - method.retained(model, x, target, **method.settings).to(total)
-    return total
 
 
 GAP = Metric(

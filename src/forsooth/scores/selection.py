@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from forsooth.records import Metric, UsageError
+from forsooth.scores.maps import check_maps
 
 FIRST = 3  # "the first few words"
 
@@ -42,6 +43,7 @@ def attr_words(attribution: Tensor, truth: Tensor, tokens: Tensor) -> Tensor:
 
     A constant map scores `frequency` exactly.
     """
+    check_maps(attribution)
     inside, words = masks(attribution, truth, tokens)
     size = attribution.detach().abs().to(torch.float64).where(words, 0.0)
     defined = size.isfinite().all(1) & (size > 0).any(1) & inside.any(1)

@@ -1,10 +1,10 @@
 """How far must the attribution travel to become the truth?"""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeVar
 
 import numpy as np
 import torch
@@ -13,7 +13,7 @@ from scipy.spatial.distance import cdist
 from torch import Tensor
 
 from forsooth.records import Metric, UsageError
-from forsooth.scores.columns import DENSE, Floats, NotOptimalError, dense, solve
+from forsooth.scores.columns import DENSE, Floats, Indices, NotOptimalError, dense, solve
 from forsooth.scores.localisation import magnitude
 
 Normaliser = Literal["largest", "released"]
@@ -32,16 +32,27 @@ def transport_cost(attribution: Tensor, truth: Tensor, *, threads: int = 1, pivo
     Exact: the answer is proven to be within 1e-9 pixels of the optimum; `transport_bounds` is faster and says how far
     it can be off. One cost serves every normaliser, see `emd_from_cost`.
     """
-    if threads < 1 or pivots < 1:
-        raise UsageError(f"`threads` and `pivots` must be at least 1, got {threads} and {pivots}")
+    if pivots < 1:
+        raise UsageError(f"`pivots` must be at least 1, got {pivots}")
     shares = masses(attribution, truth)
     masks = truth.flatten(1).cpu().numpy()
     pixels = np.stack([axis.ravel() for axis in np.indices(truth.shape[1:], dtype=np.float64)], axis=1)
-    parts = [part for part in np.array_split(np.arange(len(shares)), threads) if len(part)]
+    costs = in_threads(
+        lambda part: costs_in_turn(shares[part], masks[part], pixels, pivots=pivots), len(shares), threads
+    )
+    return torch.tensor(costs, dtype=torch.float64, device=attribution.device)
+
+
+Some = TypeVar("Some")
+
+
+def in_threads(function: Callable[[Indices], list[Some]], count: int, threads: int) -> list[Some]:
+    """What a function gives for the numbers 0 … count - 1, asked for a slice of them in each thread."""
+    if threads < 1:
+        raise UsageError(f"`threads` must be at least 1, got {threads}")
+    parts = [part for part in np.array_split(np.arange(count), threads) if len(part)]
     with ThreadPoolExecutor(threads) as pool:
-        costs = pool.map(lambda part: costs_in_turn(shares[part], masks[part], pixels, pivots=pivots), parts)
-        done = [cost for part in costs for cost in part]
-    return torch.tensor(done, dtype=torch.float64, device=attribution.device)
+        return [one for part in pool.map(function, parts) for one in part]
 
 
 def masses(attribution: Tensor, truth: Tensor) -> Floats:

@@ -8,6 +8,8 @@ from torch import Tensor
 from forsooth import seeds
 from forsooth.records import Dataset, UsageError
 
+SHOWN = 4  # samples whose maps the page shows: the first of those explained, for their beginning is even
+
 
 def rows_of(dataset: Dataset, rows: Tensor, count: int | None, *, seed: int, role: str) -> Tensor:
     """At most `count` of the rows (k,) of a dataset, drawn as `evenly` does over its classes or finer kinds."""
@@ -45,6 +47,17 @@ def crossed(one: Tensor, two: Tensor, count: int | None, *, seed: int, role: str
     returns   (k,) int64, in an order whose beginning is as even as the whole; see `seeds.in_turns_of_two`
     """
     return seeds.in_turns_of_two(one, two, count, seeds.generator(seed, "choose", role))
+
+
+def placed(name: str, place: int) -> str:
+    """The name of a tensor of the sample at that place of those explained; the first has the plain name.
+
+    >>> placed("example", 0), placed("example", 2)
+    ('example', 'example 2')
+    """
+    if place == 0:
+        return name
+    return f"{name} {place}"
 
 
 def classes_of(

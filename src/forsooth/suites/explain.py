@@ -12,10 +12,9 @@ from torch import Tensor
 
 from forsooth import chunks, isolation, plugins, seeds, surroundings
 from forsooth.attributions import METHODS
-from forsooth.records import BROKEN, TOLERANCE, WHOLE, Cell, Method, Metric, Row, Status
+from forsooth.records import BROKEN, TOLERANCE, WHOLE, Cell, Method, Metric, Row, Status, UsageError
 from forsooth.scores.bounds import emd_between
 from forsooth.scores.promises import completeness_gap
-from forsooth.scores.promises import promised as promised
 from forsooth.scores.transport import Normaliser
 from forsooth.surroundings import lent_randomness as lent_randomness
 
@@ -64,9 +63,7 @@ def attribute(asked: str | Method, question: Question) -> Cell:
         return made
     tensors = {"maps": made.tensors["maps"].float()}
     if record.promise:
-        method = with_game(record, question.game)
-        given = {"background": question.background}
-        tensors["promised"] = promised(method, question.model, question.x, question.target, **given).cpu()
+        tensors["promised"] = promised_of(record, question).cpu()
     return replace(made, tensors=tensors)
 
 
@@ -144,7 +141,7 @@ def maps_of(method: Method, question: Question, *, stream: str | None = None) ->
         # Copies, since a user's method may write into what it is handed.
         return ready(question.model, x.clone(), target.clone(), **shared, truth=truth, **drawn)
 
-    size = max(1, VALUES_AT_ONCE // max(1, question.x[:1].numel()))
+    size = at_once(question.x)
     # A user's method or null sees all images at once, since it may fit on them or draw for all of them in turn.
     if question.whole or method.null or plugins.is_users(method) or "fit" in method.needs:
         size = max(1, len(question.x))
@@ -168,6 +165,49 @@ def draws(seed: int, name: str, samples: Tensor) -> dict[str, Any]:
         "generator": seeds.generator(seed, name),
         "generators": seeds.generators(seed, name, samples.tolist()),
     }
+
+
+def promised_of(method: Method, question: Question) -> Tensor:
+    """`promised` of all inputs, in slices that fit the memory. (n,)"""
+
+    def of(x: Tensor, target: Tensor, rows: Tensor) -> Tensor:
+        ready = with_game(method, _game_of(question, rows))
+        return promised(ready, question.model, x, target, background=question.background)
+
+    rows = torch.arange(len(question.x))
+    return chunks.over(of, question.x, question.target, rows, size=at_once(question.x))
+
+
+def at_once(x: Tensor) -> int:
+    """How many of the inputs x (n, *shape) are handed over together."""
+    return max(1, VALUES_AT_ONCE // max(1, x[:1].numel()))
+
+
+@torch.no_grad()
+def promised(
+    method: Method, model: Callable[[Tensor], Tensor], x: Tensor, target: Tensor, *, background: Tensor | None = None
+) -> Tensor:
+    """What the map promises to sum to: f(x), less f(baseline) for a method that explains a difference. (n,)
+
+    The baseline is the one that the method was given (*shape) or (n, *shape), see `with_game`; zeros where none was.
+    Where a method conserves, what biases keep (`Method.retained`) is no part of the promise.
+    """
+    rows = torch.arange(len(x), device=x.device)
+    total = model(x)[rows, target]
+    if method.promise == "complete":
+        given = method.settings.get("baseline")
+        absent = given.to(x) if isinstance(given, Tensor) else torch.zeros_like(x[0])
+        own = absent.ndim == x.ndim
+        empty = model(absent if own else absent[None])
+        total = total - empty[rows if own else 0, target]
+    elif method.promise == "complete to background":
+        if background is None:
+            raise UsageError(f"`background` must be given to check what `{method.name}` promises, got none")
+        answers = chunks.over(lambda part: model(part.to(x)), background, size=at_once(background))
+        total = total - answers[:, target].mean(0)
+    elif method.retained is not None:
+        total = total - method.retained(model, x, target, **method.settings).to(total)
+    return total
 
 
 def gaps(made: Cell) -> Tensor | None:

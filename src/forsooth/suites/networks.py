@@ -73,5 +73,5 @@ def predicted(model: nn.Module, x: Tensor, *, size: int = AT_ONCE) -> Tensor:
 @torch.no_grad()
 def correct(model: nn.Module, dataset: Dataset, rows: Tensor, *, device: str, size: int = AT_ONCE) -> Tensor:
     """Which of the rows (k,) of a dataset the network gets right. (k,) bool"""
-    parts = [model(dataset.x[part].to(device)).argmax(1).cpu() for part in rows.split(size)]
-    return torch.cat(parts) == dataset.y[rows]
+    named = chunks.over(lambda part: model(dataset.x[part].to(device)).argmax(1).cpu(), rows, size=size)
+    return named == dataset.y[rows]

@@ -56,3 +56,8 @@ def with_messages(table: pd.DataFrame) -> list[str]:
     """Statuses, each with its message where it has one, of the columns status and message."""
     pairs = zip(table["status"], table["message"], strict=True)
     return [f"{status}: {message}" if message else status for status, message in pairs]
+
+
+def as_text(table: pd.DataFrame) -> list[dict[str, str]]:
+    """The lines of a table, every cell as text."""
+    return [{str(name): str(value) for name, value in line.items()} for line in table.to_dict("records")]

@@ -101,7 +101,7 @@ def test_a_model_that_does_not_listen():
         ({"target": [0, 1]}, r"`target` must be one class or one for each of 4 inputs, got shape \(2,\)"),
         ({"target": [0.5] * 4}, r"`target` must be whole numbers"),
         ({"players": "grid:9"}, r"`grid` must lie in \[1, 6\]"),
-        ({"players": "pixel"}, r"`players` must be pixels, features or grid:N"),
+        ({"players": "pixel"}, r"`players` must be pixels, features, words or grid:N"),
         ({"players": "grid:1"}, r"`players` must be at least 2, got 1"),
         ({"players": "units:conv"}, r"`players` units:conv must be asked of a torch module, got a function"),
         ({"data": np.zeros((3, 5))}, r"`data` must have shape \('k', 6\), got \(3, 5\)"),

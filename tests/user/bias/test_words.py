@@ -18,7 +18,7 @@ def subject(exact=True, permutations=100):
         x=NOISE,
         kind="a function",
         notes=("A note.",),
-        request=SimpleNamespace(permutations=permutations),
+        request=SimpleNamespace(permutations=permutations, anchor="permutations"),
         forwards=lambda: 64,
     )
 
@@ -115,3 +115,11 @@ def test_the_null_that_is_not_beaten(constant, random, expected):
     assert words.unbeaten(table(("m", 0.4, "C", constant, random)).query("method == 'm'")) == expected
     both = table(("m", 0.4, "C", True, False), ("o", 0.4, "C", False, True)).query("kind == 'method'")
     assert words.unbeaten(both) == "a constant or a random"
+
+
+def test_who_plays_all_coalitions_too_had_to_come_first():
+    exact = ("kernel_shap", 2e-16, "A", True, True)
+    text = words.summary(subject(), table(exact, GOOD), NOISE, set())
+    assert "With so few features kernel_shap plays all coalitions, too: it is the Shapley values" in text
+    assert "had to come first" not in words.summary(subject(exact=False), table(exact, GOOD), NOISE, set())
+    assert "had to come first" not in words.summary(subject(), table(GOOD), NOISE, set())

@@ -111,7 +111,7 @@ def test_a_record_is_held_to_what_it_says_and_a_function_is_not():
 def test_the_table_is_merged_and_the_verdict_follows():
     named = NamedMethod(record(), own=True, portable=False)
     kinds = [seen(), seen(input="image"), Evidence("words", X, LOST)]
-    found = result.result_of(named, kinds)
+    found = result.result_of(named, kinds, [])
     assert found.passed and found.words.startswith("mine keeps the contract on table and image. It is deterministic.")
     shown = found.shown()
     assert shown[shown["check"].eq("runs")][["input", "status"]].to_numpy().tolist() == [
@@ -120,5 +120,5 @@ def test_the_table_is_merged_and_the_verdict_follows():
     ]
     assert shown[shown["check"].eq("dtype")]["input"].tolist() == ["all"]
     assert shown.iloc[-1]["message"] == "for one map: 0.1 (table), 0.1 (image)"  # three inputs in 0.3 s
-    nothing = result.result_of(named, [Evidence("words", X, LOST)])
+    nothing = result.result_of(named, [Evidence("words", X, LOST)], [])
     assert not nothing.passed and nothing.words == "mine breaks the contract. To fix:\n- runs (words): ValueError: no."

@@ -24,8 +24,9 @@ from forsooth.models import specimens
 from forsooth.records import Method, UsageError
 from forsooth.user.check import verdicts
 from forsooth.user.check.evidence import Evidence, Trial
+from forsooth.user.check.work import wrong_shape as wrong_shape_of
 
-KINDS = ("image 1×8×8", "image 3×16×16", "table of 6", "words 5×4")
+KINDS = ("image 1×8×8", "image 3×16×16", "ViT 1×8×8", "table of 6", "words 5×4")
 PAGE = (Path(__file__).parents[3] / "docs" / "add-one.md").read_text()
 
 
@@ -199,12 +200,13 @@ def test_a_good_method_passes():
     table = found.table
     assert found.passed and isinstance(found, forsooth.CheckResult)
     assert list(table.columns) == ["check", "input", "status", "message"]
-    assert set(table["status"]) <= {"ok", "note"} and tuple(table["input"].unique()) == (*KINDS, "all")
+    assert set(table["status"]) <= {"ok", "note", "pass", "fail"}
+    assert tuple(table["input"].unique()) == (*KINDS, "all", "weights by hand")
     assert set(table[table["status"].eq("note")]["check"]) == {"sum", "seconds"}
     assert line(found, "randomness")["message"] == "deterministic"
     assert line(found, "inputs", "all")["message"].startswith("works on image 1×8×8")
     assert found.words.startswith(
-        "good keeps the contract on image 1×8×8, image 3×16×16, table of 6 and words 5×4. It is"
+        "good keeps the contract on image 1×8×8, image 3×16×16, ViT 1×8×8, table of 6 and words 5×4. It is"
     )
     assert len(found.shown()) < len(table) / 2 and "same seed" in str(found)
 
@@ -267,7 +269,7 @@ def test_one_kind_of_input_is_enough():
     found = forsooth.check(images_only)
     assert found.passed
     assert line(found, "shape")["status"] == "note" and line(found, "shape", KINDS[0])["status"] == "ok"
-    expected = "works on image 1×8×8 and image 3×16×16; not on table of 6 and words 5×4"
+    expected = "works on image 1×8×8, image 3×16×16 and ViT 1×8×8; not on table of 6 and words 5×4"
     assert tuple(line(found, "inputs", "all"))[2:] == ("note", expected)
 
 
@@ -373,7 +375,10 @@ def test_the_catalogue_keeps_the_contract(method):
 def test_a_captum_class_and_paths():
     assert forsooth.check(InputXGradient).words.startswith("InputXGradient keeps the contract")
     found = forsooth.check("own_methods:RECORD")
-    assert "Next: forsooth run SUITE --methods own_methods:RECORD" in found.words
+    assert (
+        "Next: forsooth run xaitris --preset demo --methods saliency,sobel,random,oracle,own_methods:RECORD"
+        in found.words
+    )
     nameless = dataclasses.replace(own_methods.RECORD, needs=("gradients",))
     with pytest.raises(UsageError, match=r"`needs` of mine must be among gradient, .*, got gradients"):
         forsooth.check(nameless)
@@ -434,3 +439,36 @@ def test_the_page_says_what_is_printed(tmp_path, monkeypatch):
     printed = [" ".join(line.split()) for line in done.stdout.splitlines()]
     for said in shown.splitlines():
         assert said.strip() in ("", "…") or " ".join(said.split()) in printed
+
+
+def test_a_map_without_channels_is_told_how_to_have_them():
+    x = torch.zeros(2, 3, 4, 4)
+    assert "maps[:, None].expand_as(x) gives all channels" in wrong_shape_of(x.sum(1), x)
+    assert "expand_as" not in wrong_shape_of(x[:, 0, 0], x) + wrong_shape_of(x[:1], x)
+    assert wrong_shape_of(x, x) == "" and "list, which is no tensor" in wrong_shape_of([1], x)
+
+
+def without_channels(model, x, target):
+    maps = good(model, x, target)
+    return maps.sum(1) if maps.ndim == 4 else maps
+
+
+def test_a_map_that_fits_no_image_is_wrong_though_it_fits_words():
+    found = forsooth.check(without_channels)
+    assert not found.passed and wrongs(found) == {"shape"}
+    assert line(found, "shape", "words 5×4")["status"] == "ok"
+
+
+def statuses(method):
+    table = forsooth.check(method).table
+    by_hand = table[table["input"].eq("weights by hand")]
+    return dict(zip(by_hand["check"], by_hand["status"], strict=True))
+
+
+def test_networks_set_by_hand_are_explained_or_not():
+    names = ("weighted sum", "interaction", "saturation", "suppressor", "attention copy head")
+    assert statuses("shapley_sampling") == dict.fromkeys(names, "pass")
+    assert statuses(good) == {**dict.fromkeys(names, "pass"), "saturation": "fail"}
+    assert set(statuses("constant").values()) == {"fail"}
+    assert statuses("rise")["attention copy head"] == "refused"
+    assert "it explains 4 rightly; not saturation." in forsooth.check(good).words

@@ -241,7 +241,7 @@ def test_every_sort_of_file_is_read_or_counted(photos, here):
     made = ask(mixed)
     assert digest(mixed) == before
     assert (
-        "188 of 191 images used, in 2 classes. Files that could not be used: 3 (cat/cut.png: " in made.words
+        "188 of 191 images used, in 2 classes (cat, dog). Files that could not be used: 3 (cat/cut.png: " in made.words
         and " at 0x" not in made.words
     )
     assert "Images in no class folder, left out: 1." in made.words and "smaller than 32 px, enlarged: " in made.words
@@ -319,10 +319,13 @@ def test_at_the_terminal(photos, here, monkeypatch, capsys):
     words += ["--methods", "saliency,own_trainings:my_map", "--size", "32", "--samples", "8", "--images", "170"]
     done = CliRunner().invoke(cli.app, [*words, "--workers", "1", "--quiet", "--out", "run"], catch_exceptions=False)
     assert done.exit_code == 0
-    assert "170 of 180 images used, in 2 classes." in done.stdout
+    assert "170 of 180 images used, in 2 classes (cat, dog)." in done.stdout
     assert "center_brightness: own_trainings:my_map puts" in done.stdout and "oracle" in done.stdout
     assert "striped_hue: the model is right on" in done.stdout and "Open the page:" in done.stdout
     run = json.loads(Path("run/run.json").read_text())
+    shown = {line["method"]: line["present"] for line in run["table"] if line["artefact"] == "center_brightness"}
+    assert {"saliency", "own_trainings:my_map", "oracle"} <= set(shown) and shown["saliency"].endswith("]")
+    assert shown["saliency"] in Path("run/report.html").read_text()
     assert run["command"].startswith(
         f"forsooth dryrun --data {photos} --train own_trainings:learns --methods saliency,"
     )

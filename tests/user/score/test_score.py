@@ -188,8 +188,8 @@ def test_where_nobody_knows_the_truth_nothing_is_exported(tmp_path):
         ({"metrics": ["imma"]}, "ima"),
         ({"images": np.ones((N, 4, 4))}, r"fit the masks \(12, 6, 6\)"),
         ({"emd_tolerance": -1.0}, "`emd_tolerance` must be 0 or more, got -1.0"),
-        ({"truth": "nowhere.npy"}, "`truth` must be a file that is there, got nowhere.npy"),
-        ({"maps": "nowhere.npz"}, "`maps` must be a file that is there, got nowhere.npz"),
+        ({"truth": "nowhere.npy"}, "`truth` must be a file or a folder that is there, got nowhere.npy"),
+        ({"maps": "nowhere.npz"}, "`maps` must be a file or a folder that is there, got nowhere.npz"),
     ],
 )
 def test_what_does_not_fit_is_named(tmp_path, maps, truth, change, message):

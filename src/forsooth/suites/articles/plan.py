@@ -15,7 +15,7 @@ from forsooth.settings import check_words
 from forsooth.suites import planning
 from forsooth.suites.articles import data, selections, tasks
 from forsooth.suites.articles.data import DataSpec, Panel
-from forsooth.suites.articles.settings import ATTENTION, READERS, REINFORCE, Settings, check
+from forsooth.suites.articles.settings import ALL_READERS, PLAIN, REINFORCE, Settings, check
 from forsooth.suites.articles.word_weights import Ask
 from forsooth.suites.networks import NetSpec
 from forsooth.suites.planning import Work
@@ -104,11 +104,11 @@ def rates(spec: DataSpec, settings: Settings) -> list[float]:
 def readers(spec: DataSpec, settings: Settings, choice: Choice) -> Iterator[Reader]:
     """Every training of one kind of data that was not left out."""
     for net in planning.networks(settings, choice):
-        if net.name not in READERS:
-            raise UsageError(f"`models` must be models of text ({', '.join(READERS)}), got {net.name!r}")
+        if net.name not in ALL_READERS:
+            raise UsageError(f"`models` must be models of text ({', '.join(ALL_READERS)}), got {net.name!r}")
         targets: list[float | None] = [*rates(spec, settings)]
         trainings = settings.rationale_trainings
-        if net.name == ATTENTION:
+        if net.name in PLAIN:
             targets = [None]
             trainings = settings.trainings
         for rate, number in itertools.product(targets, range(trainings)):
@@ -127,7 +127,9 @@ def round_of(spec: DataSpec, settings: Settings, choice: Choice) -> Round:
     trained = {}
     for reader in readers(spec, settings, choice):
         panel = Panel(spec.setting.kind, reader.net.name, reader.number, reader.rate)
-        variant = {ATTENTION: settings.attention_variant}.get(reader.net.name, settings.rationale_variant)
+        variant = settings.rationale_variant
+        if reader.net.name in PLAIN:
+            variant = settings.attention_variant
         arguments = {
             "spec": spec,
             "net": NetSpec(reader.net.name, reader.net.version, variant),

@@ -10,7 +10,10 @@ from forsooth.settings import check_range
 ATTENTION = "attention"
 RELAXED = "rationale_relaxed"
 REINFORCE = "rationale_reinforce"
+ENCODER = "text_encoder"
 READERS = (ATTENTION, RELAXED, REINFORCE)
+ALL_READERS = (*READERS, ENCODER)  # the transformer is of no preset
+PLAIN = (ATTENTION, ENCODER)  # those that select no words
 INTRINSIC = ("attention", "rationale")  # what a model says of itself
 POST_HOC = (
     "gradient",
@@ -31,10 +34,10 @@ class Settings:
     """Everything that decides the numbers.
 
     kinds                Article: all articles tell the label; CN: those of the first half; NC: those of the second
-    models               attention, rationale_relaxed, rationale_reinforce: who is trained and explained
+    models               attention, rationale_relaxed, rationale_reinforce, text_encoder: who is trained and explained
     methods              of the catalogue, asked where a model can answer
     metrics              of the catalogue, on which methods are ranked
-    trainings            of the attention model of each kind
+    trainings            of the attention model and of the transformer of each kind
     rationale_trainings  of each rationale model, for each kind and rate
     rates_article        target rates of selection in Article, beside `rate_article`
     rates_halves         target rates of selection in CN and NC, beside `rate_halves`
@@ -45,7 +48,7 @@ class Settings:
     max_vocabulary       words in the vocabulary at most
     require_articles_in_both_halves  leave out documents without an article in each half
     vectors              .npz of word vectors, which then stay as they are; None: learned
-    attention_variant    size of the attention model: as in the paper, or small
+    attention_variant    size of the attention model and of the transformer: as in the paper, or small
     rationale_variant    cell and size of the rationale models: as in the paper, fused (an LSTM of that size), or small
     recipe               how they are trained; "released": the regulariser of the rate as in the authors' code
     samples              test documents that are explained; None: all

@@ -51,9 +51,9 @@ ENTRIES = (
         models=("linear",),
         recipe=dataclasses.replace(recipes.TABLE, learning_rate=0.01),
     ),
-    DatasetEntry("tetromino", ("mlp",), recipes.QUICK_8, 0.8),
-    DatasetEntry("leaves", ("lenet",), recipes.LENET, 0.7),
-    DatasetEntry("cifar10", ("lenet", *RESNETS), recipes.LENET_PHOTOS, 0.45),
+    DatasetEntry("tetromino", ("mlp", "vit"), recipes.QUICK_8, 0.8),
+    DatasetEntry("leaves", ("lenet", "vit"), recipes.LENET, 0.7),
+    DatasetEntry("cifar10", ("lenet", "vit", *RESNETS), recipes.LENET_PHOTOS, 0.45),
     DatasetEntry("voc", VISION, recipes.VISION, 0.2),  # trained from nothing on 1,500 photographs; chance is 0.05
 )
 ANY_TABLE_GATE = 0.55

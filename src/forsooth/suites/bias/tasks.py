@@ -69,11 +69,11 @@ def play(*trained: Cell, panel: Panel, spec: GameSpec, first: int, last: int, se
     trained  all trainings of the network: they are explained on the inputs that all of them get right
     """
     if not trained[panel.training].facts["passed"]:
-        return BELOW_GATE
+        return Cell(facts={"status": "below gate"})
     stage = Stage(trained, panel, spec, device)
     chosen = stage.samples[first:last]
     if not len(chosen):
-        return NO_CORRECT_INPUT
+        return Cell(facts={"status": "no correct input"})
     estimate = stage.estimate(chosen, seed=seed)
     facts = {"status": "ok", "permutations": estimate.permutations, "players": estimate.values.shape[1]}
     return Cell(tensors=anchors.packed(estimate, chosen), facts=facts)

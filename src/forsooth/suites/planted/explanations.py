@@ -139,22 +139,27 @@ def label(presence: str) -> int:
 
 
 def first_maps(answer: Cell, images: Explained) -> dict[str, Tensor]:
-    """The first map of each presence, its largest value 1, so that half precision can hold it."""
+    """The first few maps of each presence, their largest value 1, so that half precision can hold them."""
     if "maps" not in answer.tensors:
         return {}
     tensors = {}
     first = 0
     for presence, rows in images.groups.items():
-        if len(rows):
-            flat = answer.tensors["maps"][first].abs().sum(0)
-            tensors[presence] = (flat / flat.amax().clamp(min=1e-30)).half()
+        for place in range(min(len(rows), choose.SHOWN)):
+            flat = answer.tensors["maps"][first + place].abs().sum(0)
+            tensors[choose.placed(presence, place)] = (flat / flat.amax().clamp(min=1e-30)).half()
         first += len(rows)
     return tensors
 
 
-def map_pictures(presences: Iterable[str], columns: Mapping[str, Value]) -> list[dict[str, Any]]:
+def map_pictures(names: Iterable[str], columns: Mapping[str, Value]) -> list[dict[str, Any]]:
     """What `first_maps` are of, for the page."""
-    return [{**columns, "tensor": name, "kind": "example", "label": label(name)} for name in presences]
+    pictures = []
+    for name in names:
+        presence, _, place = name.partition(" ")
+        about = {"kind": "example", "label": label(presence), "place": int(place or 0)}
+        pictures.append({**columns, "tensor": name, **about})
+    return pictures
 
 
 def participants(images: Explained, columns: Mapping[str, Value]) -> list[dict[str, Any]]:

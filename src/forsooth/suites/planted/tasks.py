@@ -17,8 +17,8 @@ from forsooth.models.normalising import normalised, with_normalising
 from forsooth.models.recipes import Recipe
 from forsooth.models.train import States, fit
 from forsooth.records import NO_MODEL, Cell, Dataset, Row, Value
+from forsooth.suites import choose, networks
 from forsooth.suites import explain as explaining
-from forsooth.suites import networks
 from forsooth.suites.planted import data
 from forsooth.suites.planted.data import DataSpec
 from forsooth.suites.planted.explanations import (
@@ -102,18 +102,18 @@ def training_row(planted: Dataset, accuracy: float, gate: Gate, shared: Row) -> 
 
 @task("planted.show", version=2, spec="plot", columns="about")
 def show(*, spec: DataSpec, columns: Columns) -> Cell:
-    """An image with the artefact, one without, and the effective region."""
+    """A few images with the artefact, as many without, and the effective region."""
     planted = data.dataset(spec)
     assert planted.truth is not None
     sources = {"input": planted.x, "truth": planted.truth}
     tensors = {}
     pictures = []
-    for presence, rows in data.explained_rows(planted, spec, samples=1).items():
-        for row, kind in itertools.product(rows, sources):
-            name = f"{kind} {presence}"
+    for presence, rows in data.explained_rows(planted, spec, samples=choose.SHOWN).items():
+        for (place, row), kind in itertools.product(enumerate(rows), sources):
+            name = choose.placed(f"{kind} {presence}", place)
             tensors[name] = sources[kind][row].half()
-            about = {"model": NO_MODEL, "method": "", "label": label(presence), "kind": kind, "tensor": name}
-            pictures.append({**columns, **about})
+            about = {"model": NO_MODEL, "method": "", "label": label(presence), "place": place}
+            pictures.append({**columns, **about, "kind": kind, "tensor": name})
     return Cell(tensors=tensors, facts={"pictures": pictures})
 
 

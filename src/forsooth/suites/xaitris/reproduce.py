@@ -9,7 +9,7 @@ import pandas as pd
 
 from forsooth import names, papers
 from forsooth.records import Choice, Judgement, Outcome, Plan, Reproduction, Task
-from forsooth.suites.xaitris import few_samples, settings
+from forsooth.suites.xaitris import few_samples, reproduce_alphas, reproduce_boxes, reproduce_costs, settings
 from forsooth.suites.xaitris.plan import chosen_data, explained_networks, training_task
 from forsooth.suites.xaitris.settings import Settings
 
@@ -159,4 +159,7 @@ REPRODUCTIONS = (
         judge=few_samples.judge,
     ),
     accuracies("table-1", "trained accuracy at 64×64", "table_1", size=64),
+    *reproduce_boxes.REPRODUCTIONS,
+    *reproduce_alphas.REPRODUCTIONS,
+    *reproduce_costs.REPRODUCTIONS,
 )

@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
 from forsooth import models, scores
@@ -14,6 +15,7 @@ from forsooth.models.train import fit
 from forsooth.records import NO_MODEL, Cell, Dataset, Row
 from forsooth.suites import explain as explaining
 from forsooth.suites import networks
+from forsooth.suites.choose import SHOWN, placed
 from forsooth.suites.networks import NetSpec
 from forsooth.suites.xaitris import data, training
 from forsooth.suites.xaitris.data import DataSpec, Panel
@@ -56,7 +58,7 @@ def train(*, spec: DataSpec, net: NetSpec, recipe: Recipe, model_seed: int, seed
 
 @task("xaitris.show", version=2, spec="panel")
 def show(*trained: Cell, spec: DataSpec, samples: int | None, sampling_seed: int) -> Cell:
-    """The image whose maps are shown, its truth, and how many images of each kind take part in the panel."""
+    """The images whose maps are shown, their truths, and how many images of each kind take part in the panel."""
     dataset = data.dataset(spec)
     chosen = data.explained(trained, dataset, samples, seed=sampling_seed)
     if not len(chosen):
@@ -64,15 +66,20 @@ def show(*trained: Cell, spec: DataSpec, samples: int | None, sampling_seed: int
     where = data.panel(spec).factors
     rows = {"explained": chosen, **data.references(dataset, seed=sampling_seed)}
     drawn = [line for role in rows for line in data.counts(dataset, rows[role], role=role, where=where)]
-    return shown(dataset, int(chosen[0]), where, drawn)
+    return shown(dataset, chosen[:SHOWN], where, drawn)
 
 
-def shown(dataset: Dataset, row: int, where: Mapping[str, Any], drawn: Sequence[Mapping[str, Any]]) -> Cell:
-    """The cell with the image of one row of the dataset and its truth."""
+def shown(dataset: Dataset, rows: Tensor, where: Mapping[str, Any], drawn: Sequence[Mapping[str, Any]]) -> Cell:
+    """The cell with the images at rows (k,) of the dataset and their truths."""
     assert dataset.truth is not None
-    tensors = {"input": dataset.x[row].sum(0), "truth": dataset.truth[row].float()}
-    shared = {**where, "model": NO_MODEL, "method": "", "label": int(dataset.y[row])}
-    pictures = [{**shared, "tensor": kind, "kind": kind} for kind in tensors]
+    tensors = {}
+    pictures = []
+    for place, row in enumerate(rows.tolist()):
+        shared = {**where, "model": NO_MODEL, "method": "", "label": int(dataset.y[row]), "place": place}
+        for kind, picture in {"input": dataset.x[row].sum(0), "truth": dataset.truth[row].float()}.items():
+            name = placed(kind, place)
+            tensors[name] = picture
+            pictures.append({**shared, "tensor": name, "kind": kind})
     return Cell(tensors=tensors, facts={"pictures": pictures, "drawn": list(drawn)})
 
 
@@ -141,13 +148,14 @@ def score(
         reads = {"truth": truth_of(dataset, chosen)}
         rows += explaining.metric_rows(template, scores.metric(name), flat, reads, chosen.tolist(), emd_tolerance)
     rows = explaining.promise_rows(template, rows, explaining.gaps(made), chosen.tolist())
-    label = int(dataset.y[chosen[0]])
-    return Cell(rows=tuple(rows), tensors=shown_maps(flat), facts={"pictures": pictures(panel, method, label=label)})
+    labels = dataset.y[chosen[:SHOWN]].tolist()
+    return Cell(rows=tuple(rows), tensors=shown_maps(flat), facts={"pictures": pictures(panel, method, labels)})
 
 
 def shown_maps(maps: Tensor) -> dict[str, Tensor]:
-    """The first of maps (n, side, side), and their mean."""
-    return {"example": maps[0], "global": maps.nan_to_num(0.0, 0.0, 0.0).mean(0)}
+    """The first few of maps (n, side, side), and the mean of all."""
+    first = {placed("example", place): one.clone() for place, one in enumerate(maps[:SHOWN])}
+    return {**first, "global": maps.nan_to_num(0.0, 0.0, 0.0).mean(0)}
 
 
 def truth_of(dataset: Dataset, rows: Tensor) -> Tensor:
@@ -156,19 +164,30 @@ def truth_of(dataset: Dataset, rows: Tensor) -> Tensor:
     return dataset.truth[rows]
 
 
-def pictures(panel: Panel, method: str, *, label: int) -> list[dict[str, Any]]:
-    """What the page shows of a method in a panel; where nothing stays in its place, a mean map shows nothing."""
+def pictures(panel: Panel, method: str, labels: Sequence[int]) -> list[dict[str, Any]]:
+    """What the page shows of a method in a panel; where nothing stays in its place, a mean map shows nothing.
+
+    labels  of the samples that are shown
+    """
     shared: Mapping[str, Any] = {**asdict(panel), "method": method}
-    shown = [{**shared, "tensor": "example", "kind": "example", "label": label}]
+    shown: list[dict[str, Any]] = []
+    for place, label in enumerate(labels):
+        shown.append({**shared, "tensor": placed("example", place), "kind": "example", "label": label, "place": place})
     if panel.scenario != "RIGID":
         shown.append({**shared, "tensor": "global", "kind": "global"})
     return shown
 
 
 def explained_network(cell: Cell, spec: DataSpec, ask: Ask) -> tuple[nn.Module, str | None]:
-    """The trained network as it is explained, and the name of its last convolution."""
+    """The trained network as it is explained, and the name of its last convolution.
+
+    On a processor gradients take half the time where the channels of a pixel lie together. The order of sums is another
+    then, so small networks stay as they are.
+    """
     net = NetSpec(**cell.facts["net"])
     module = networks.loaded(training.untrained(net, spec), cell.tensors, device=ask.device, prefix="net.")
+    if spec.setting.size > SMALL and ask.device == "cpu":
+        module.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     module.train(cell.facts["train_mode"])
     layer = models.architecture(net.name).layer
     if ask.output == "logits":

@@ -13,6 +13,7 @@ from forsooth.datasets import remarks
 from forsooth.group import Together
 from forsooth.models import together
 from forsooth.models.recipes import Recipe
+from forsooth.models.samples import pooled
 from forsooth.models.train import Trained
 from forsooth.records import Cell, Dataset
 from forsooth.suites import explain as explaining
@@ -85,7 +86,7 @@ def work(tasks: Sequence[Mapping[str, Any]], say: Callable[[str], None]) -> Iter
             light.append(replace(dataset, x=torch.empty(0), truth=None))
             yield dataset
 
-    pool = together.pooled(made(), len(specs), torch.device(device))
+    pool = pooled(made(), len(specs), torch.device(device))
     trained = together.fit_together(partial(untrained, net, specs[0]), pool, members, recipe, tell=say)
     for task, member, one in zip(tasks, members, trained, strict=True):
         dataset = replace(light[member.dataset], x=pool.each[member.dataset].x)

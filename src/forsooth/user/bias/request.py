@@ -8,7 +8,9 @@ from forsooth.names import unknown
 from forsooth.records import UsageError
 from forsooth.user.requests import plain_words
 
+BUDGET = 50_000_000
 KNOWN = {
+    "anchor": ("permutations", "leverage"),
     "output": ("logits", "probabilities"),
     "channels": ("signed_max", "max_abs", "sum"),
     "device": ("auto", "cpu", "cuda"),
@@ -23,8 +25,12 @@ class BiasRequest:
     inputs        (n, *shape): a file, an array or a tensor
     methods       to judge; empty: those that suit the model
     target        None: the predicted class; a class; one for each input (n,), in memory or in a file
-    players       pixels, features, grid:N, units:LAYER, or integer labels (*spatial) or (*shape)
+    players       auto (words of a text, pixels or features while they are few, else patches), pixels, features, words,
+                  grid:N, units:LAYER, or integer labels (*spatial) or (*shape)
     permutations  random orders of joining, or "exact"
+    anchor        permutations: walks along these orders; leverage: least squares with a tenth of their forwards, a
+                  fifth above 64 players
+    budget        most forwards for all Shapley values
     baseline      mean, channel_mean, zero, blur, or values (*shape) or (n, *shape)
     data          (k, *shape), what means are taken over and what methods read as background; None: the inputs
     output        logits: the outputs as they are; probabilities: their softmax
@@ -36,7 +42,7 @@ class BiasRequest:
     inputs: Any
     methods: tuple[MethodLike, ...] = ()
     target: Any = None
-    players: Any = "pixels"
+    players: Any = "auto"
     permutations: int | str = 1000
     baseline: Any = "mean"
     data: Any = None
@@ -44,10 +50,15 @@ class BiasRequest:
     channels: str = "signed_max"
     device: str = "auto"
     seed: int = 0
+    anchor: str = "permutations"
+    budget: int = BUDGET
 
     def words(self) -> dict[str, Any] | None:
         """What decides the games, as plain values that a task can carry; None where something lives in memory."""
-        return plain_words(self, without=("methods",))
+        words = plain_words(self, without=("methods", "budget"))
+        if words is not None and words["anchor"] == "permutations":
+            del words["anchor"]  # what was finished before there was a choice still serves
+        return words
 
     def check(self) -> None:
         """UsageError where a word is on no list."""
@@ -59,3 +70,5 @@ class BiasRequest:
         whole = isinstance(count, int) and not isinstance(count, bool) and count >= 2
         if count != "exact" and not whole:
             raise UsageError(f"`permutations` must be a whole number of at least 2, or exact, got {count!r}")
+        if not isinstance(self.budget, int) or self.budget < 1:
+            raise UsageError(f"`budget` must be a whole number of at least 1, got {self.budget!r}")

@@ -18,7 +18,8 @@ from forsooth.stats.failures import Scores, filled
 from forsooth.stats.panels import Floats
 from forsooth.suites import explain
 from forsooth.suites.bias import anchor as anchors
-from forsooth.user.results import Result, or_blank, with_messages
+from forsooth.user.pages import PagedResult
+from forsooth.user.results import or_blank, with_messages
 from forsooth.wording import share, significant
 
 END = "shapley"  # the other end of the scale: Shapley values of another seed, or the anchor itself where it is exact
@@ -29,7 +30,7 @@ Pairs = Sequence[tuple[str, float]]
 
 
 @dataclass(frozen=True)
-class BiasResult(Result):
+class BiasResult(PagedResult):
     """How far every method is off, and what follows.
 
     table  one line per method, least biased first:

@@ -41,6 +41,8 @@ def labels_of(given: Any, shape: tuple[int, ...]) -> tuple[Tensor, str]:
     if given.startswith("units:"):
         return players.pixels(shape), "units"
     labels = players.parse(given, shape)
+    if given == "words":
+        return labels, "words"
     if given.startswith("grid"):
         return labels, "patches"
     if given == "pixels" and len(shape) > 1:

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor, nn
 
 from forsooth import chunks
-from forsooth.adapters import inputs, models
-from forsooth.games import layers
+from forsooth.adapters import inputs, models, texts
+from forsooth.games import layers, players
 from forsooth.games.baselines import KINDS, baseline
 from forsooth.games.values import Game, Model, game
 from forsooth.names import unknown
@@ -24,6 +24,11 @@ from forsooth.user.requests import rebuilt
 REFERENCES = 1_000  # of the data: averaged into the baseline, and given to methods that read training inputs
 PREDICTED = 10_000  # of the data: asked for their predicted class, so that all classes are among the references
 BEFORE_LAYER = 256  # inputs sent through the part before a layer at once
+FEW = 64  # players up to which a tenth of the forwards of walks is enough for least squares; a fifth above
+SHARE_OF_FEW = 10
+SHARE_OF_MANY = 5
+LARGE = 64  # pixels from which patches play by default
+GRID = 8  # and how many of these along each axis
 SHARED = ("mean", "channel_mean", "zero")  # baselines that are the same for all inputs
 REPLACED_BY = {
     "mean": "the mean of {data}",
@@ -40,11 +45,13 @@ class Stage:
     model  the whole model, or the part of it behind a layer
     head   the part before the layer; None where the players are parts of the input
     layer  dotted name of that layer in the module
+    framed what must be told which text is asked about
     """
 
     model: Model
     head: Model | None = None
     layer: str | None = None
+    framed: texts.Framed | None = None
 
     @property
     def open(self) -> bool:
@@ -53,8 +60,9 @@ class Stage:
 
     @property
     def one_by_one(self) -> bool:
-        """Whether inputs must come singly: a part behind a layer that could not be cut off knows one input only."""
-        return self.head is not None and not self.open
+        """Whether inputs must come singly: a part behind a layer that could not be cut off knows one input only, and
+        so does a model that reads padding or a last word from the ids of a text."""
+        return self.framed is not None or (self.head is not None and not self.open)
 
     def reached(self, x: Tensor) -> Tensor:
         """What is played on for the inputs x (n, *shape): (n, *played shape)."""
@@ -104,6 +112,8 @@ class Subject:
     def part(self, start: int, stop: int) -> tuple[Tensor, Tensor, Tensor]:
         """What is played on for the inputs `start` … `stop` - 1, their targets and their baseline."""
         x = self.stage.reached(self.x[start:stop])
+        if self.stage.framed is not None:
+            self.stage.framed.place = start
         stand_in = self.baseline
         if stand_in.ndim == x.ndim:
             stand_in = stand_in[start:stop]
@@ -117,7 +127,18 @@ class Subject:
         """Calls of the model that the Shapley values of one input take."""
         if self.exact:
             return int(2**self.seats.count)
+        if self.request.anchor == "leverage":
+            return self.samples + 2
         return sampled_forwards(int(self.request.permutations), self.seats.count)
+
+    @property
+    def samples(self) -> int:
+        """Coalitions of the least squares that stands for so many permutations."""
+        share = SHARE_OF_FEW
+        if self.seats.count > FEW:
+            share = SHARE_OF_MANY
+        walks = sampled_forwards(int(self.request.permutations), self.seats.count)
+        return max(4 * self.seats.count, walks // share)
 
 
 def prepare(thing: Any, request: BiasRequest) -> Subject:
@@ -127,11 +148,13 @@ def prepare(thing: Any, request: BiasRequest) -> Subject:
     inputs.check_columns(thing, columns)
     adapted, x, outputs = models.asked_inputs(thing, request.inputs, device=request.device, output=request.output)
     target = inputs.targets(request.target, outputs)
-    data = data_of(request, x, columns)
+    data = data_of(request, x, columns, adapted)
     stage = cut(adapted, request.players)
+    request = replace(request, players=by_default(request.players, adapted, stage.reached(x[:1])))
     seats = seated(request.players, stage.reached(x[:1]))
     request = replace(request, baseline=inputs.in_order(request.baseline, "baseline", columns))
     references = stage.reached(references_of(request, adapted.model, data, outputs))
+    request = replace(request, baseline=token_or_kind(request.baseline, adapted, x))
     stand_in, replacement = stand_in_of(request, stage, x, references, of=len(data))
     return Subject(
         request=request,
@@ -149,10 +172,12 @@ def prepare(thing: Any, request: BiasRequest) -> Subject:
     )
 
 
-def data_of(request: BiasRequest, x: Tensor, columns: list[Any] | None) -> Tensor:
+def data_of(request: BiasRequest, x: Tensor, columns: list[Any] | None, adapted: models.Adapted) -> Tensor:
     """What means are taken over, (k, *shape)."""
     data = x
-    if request.data is not None:
+    if request.data is not None and adapted.embed is not None:
+        data = adapted.embed(request.data)
+    elif request.data is not None:
         data = inputs.like(inputs.in_order(request.data, "data", columns), "data", x)
     if isinstance(request.baseline, str) and request.baseline == "mean" and len(data) == 1:
         raise UsageError("`data` must hold more than one input for the baseline mean, got one: nothing would be hidden")
@@ -182,7 +207,9 @@ def references_of(request: BiasRequest, model: Model, data: Tensor, outputs: Ten
 def cut(adapted: models.Adapted, given: Any) -> Stage:
     """What is played, what runs before it, and the layer between them: units:LAYER cuts the module in two."""
     if not (isinstance(given, str) and given.startswith("units:")):
-        return Stage(adapted.model)
+        return Stage(adapted.model, framed=adapted.framed)
+    if adapted.framed is not None:
+        raise UsageError(f"`players` {given} must be asked of texts without padding: take players words")
     if adapted.module is None:
         raise UsageError(f"`players` {given} must be asked of a torch module, got {adapted.kind}")
     name = given.removeprefix("units:")
@@ -192,6 +219,19 @@ def cut(adapted: models.Adapted, given: Any) -> Stage:
         raise unknown(name, [part.removeprefix(adapted.inner) for part in parts], argument="players units:")
     head, tail = layers.split(adapted.module, layer)
     return Stage(tail, head, layer)
+
+
+def by_default(given: Any, adapted: models.Adapted, shown: Tensor) -> Any:
+    """Who plays where the user said auto: words, else pixels or features, else patches of an image of many pixels."""
+    if not isinstance(given, str) or given != "auto":
+        return given
+    if adapted.embed is not None:
+        return "words"
+    shape = tuple(shown.shape[1:])
+    axes = players.spatial(shape)
+    if len(shape) > 2 and torch.Size(axes).numel() > LARGE:
+        return f"grid:{min(GRID, *axes)}"
+    return "pixels"
 
 
 def stand_in_of(request: BiasRequest, stage: Stage, x: Tensor, references: Tensor, *, of: int) -> tuple[Tensor, str]:
@@ -211,6 +251,18 @@ def stand_in_of(request: BiasRequest, stage: Stage, x: Tensor, references: Tenso
         x = x[:1]  # the same for all inputs, so the layer need not see them
     words = REPLACED_BY[kind].format(data=name_of_data(request, len(references), of))
     return baseline(kind, stage.reached(x), references), words
+
+
+def token_or_kind(baseline: Any, adapted: models.Adapted, x: Tensor) -> Any:
+    """The embedding of the token of `token:ID` at every place of x (n, length, dims); any other baseline as it is."""
+    if not isinstance(baseline, str) or not baseline.startswith("token:"):
+        return baseline
+    number = baseline.removeprefix("token:")
+    if adapted.token is None or not number.isdecimal():
+        raise UsageError(
+            f"`baseline` token:ID must be that of a classifier of texts, with a whole number, got {baseline}"
+        )
+    return adapted.token(int(number)).expand(x.shape[1:])
 
 
 def name_of_data(request: BiasRequest, used: int, of: int) -> str:

@@ -5,12 +5,15 @@ from collections.abc import Collection, Sequence
 import numpy as np
 import pandas as pd
 
+from forsooth.attributions import METHODS
 from forsooth.report.promises import broken_promises, with_word
 from forsooth.scores.convergence import UNCONVERGED, not_converged
 from forsooth.stats.differences import enough_for_pairs
 from forsooth.user.bias.subject import Subject
 from forsooth.wording import paragraphs
 
+SAME = 1e-5  # M_bias below which a map differs from the Shapley values by rounding alone
+PLAYERS_OF_COALITIONS = {method.name for method in METHODS if method.hides and method.promise}
 FEW = 20  # inputs from which intervals say something of other inputs
 
 
@@ -54,12 +57,20 @@ def summary(subject: Subject, table: pd.DataFrame, noise: Sequence[float], costl
         cheaper=with_word(cheaper, promises),
         floor=table["m_bias"][table["kind"].eq("anchor")].max(),
         promises=promises,
+        same=the_anchor_itself(methods, exact=subject.exact),
         rough=len(rough),
         unconverged=unconverged,
         noisy=not subject.exact and np.median(finite or [0.0]) >= UNCONVERGED,
         split=methods[methods["m_bias_split"].notna()].to_dict("records"),
     )
     return "\n\n".join(parts)
+
+
+def the_anchor_itself(methods: pd.DataFrame, *, exact: bool) -> list[str]:
+    """Those that hide parts of the input and give exact Shapley values to the last digits: they are the anchor."""
+    if not exact:
+        return []
+    return [name for name in methods["method"][methods["m_bias"].lt(SAME)] if name in PLAYERS_OF_COALITIONS]
 
 
 def first_group(methods: pd.DataFrame) -> list[str]:

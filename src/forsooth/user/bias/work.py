@@ -1,5 +1,6 @@
 """The games and the methods, a piece at a time, and the answer from all pieces."""
 
+import time
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -9,17 +10,19 @@ import torch
 from torch import Tensor
 
 from forsooth import chunks, plugins, seeds
-from forsooth.adapters import inputs, methods, models
+from forsooth.adapters import inputs, methods, models, texts
 from forsooth.adapters.methods import NamedMethod
 from forsooth.attributions import METHODS
 from forsooth.engine import Progress, task
 from forsooth.games import players
+from forsooth.games.anchors import leverage
 from forsooth.games.shapley import Estimate, exact, joined, permutation
+from forsooth.progress import fitting_progress
 from forsooth.records import Cell, Method
 from forsooth.scores.promises import completeness_gap
 from forsooth.suites import explain
 from forsooth.suites.bias import anchor as anchors
-from forsooth.user.bias import words
+from forsooth.user.bias import page, price, words
 from forsooth.user.bias.request import BiasRequest
 from forsooth.user.bias.result import END, BiasResult, Judged, tabled
 from forsooth.user.bias.subject import Subject, prepare, prepare_again
@@ -42,13 +45,17 @@ def answer(
     request: BiasRequest, *, out: Path | None = None, workers: int = 1, progress: Progress | None = None
 ) -> BiasResult:
     """M_bias of every method on the model and inputs of the request. See `forsooth.bias`."""
+    begun = time.monotonic()
     request.check()  # words and files come first: to build the model may take long
-    inputs.batch(request.inputs, "inputs")
+    if texts.read(request.inputs) is None:
+        inputs.batch(request.inputs, "inputs")
     plugins.known(request.methods, METHODS)
     thing = models.load_model(request.model)
     with models.in_eval(thing):
         subject = prepare(thing, request)
         chosen = chosen_methods(subject)
+        progress = progress or fitting_progress()
+        price.told(subject, progress, workers=workers)
         folder = answer_folder(out, "bias")
         steps = steps_of(subject, [one for one in chosen if not unable(one, subject)])
         shared = shared_arguments(subject.request.words(), subject.digest, chosen)
@@ -57,9 +64,12 @@ def answer(
     judged = judged_from(subject, chosen, cells)
     table, rows = tabled(judged)
     costly = {one.name for one in chosen if one.method.cost != "passes"}
-    result = BiasResult(table, rows, words.summary(subject, table, judged.noise, costly))
+    summary = words.summary(subject, table, judged.noise, costly)
+    seconds = time.monotonic() - begun
+    result = BiasResult(table, rows, summary, page=page.page(request, subject, chosen, judged, rows, seconds))
     if folder is not None:
         result.keep(folder, "bias", result.rows)
+        result.report(folder)
     return result
 
 
@@ -189,6 +199,8 @@ def estimate(subject: Subject, role: str, start: int, stop: int) -> Estimate:
     if subject.exact:
         return exact(game)
     generator = seeds.generator(subject.request.seed, role, "permutations")
+    if subject.request.anchor == "leverage":
+        return leverage(game, samples=subject.samples, generator=generator)
     return permutation(game, permutations=int(subject.request.permutations), generator=generator)
 
 

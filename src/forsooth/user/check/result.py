@@ -9,18 +9,21 @@ import pandas as pd
 from forsooth.adapters.methods import NamedMethod
 from forsooth.user.check import words
 from forsooth.user.check.evidence import Evidence
+from forsooth.user.check.units import BY_HAND, UnitTest
+from forsooth.user.check.units import summary as units_in_words
 from forsooth.user.check.verdicts import OK, Verdict, verdicts
-from forsooth.user.results import Result
+from forsooth.user.pages import Page, PagedResult, described_methods
 from forsooth.wording import joined
 
 ALL = "all"  # stands in the column `input` for a line about all inputs together
 
 
 @dataclass(frozen=True)
-class CheckResult(Result):
+class CheckResult(PagedResult):
     """Whether a method keeps the contract of every method of the catalogue.
 
-    table   one line per check and kind of input: check, input, status (ok, wrong, note or inconclusive), message
+    table   one line per check and kind of input: check, input, status (ok, wrong, note or inconclusive; pass, fail or
+            refused of networks with weights set by hand), message
     rows    the same
     words   the same in plain sentences: what is wrong, and how to fix it
     passed  nothing is wrong
@@ -41,13 +44,14 @@ class Line(NamedTuple):
     message: str
 
 
-def result_of(named: NamedMethod, evidence: Sequence[Evidence]) -> CheckResult:
-    """The verdict."""
+def result_of(named: NamedMethod, evidence: Sequence[Evidence], tests: Sequence[UnitTest]) -> CheckResult:
+    """The verdict. Unit tests of explanations stand in the table, and are no part of the contract."""
     usable = [seen for seen in evidence if not seen.first.fault]
     lines: list[Line] = []
     for seen in evidence:
         lines += lines_of(named, seen, works=bool(usable))
     lines += overall(evidence, usable)
+    lines += [Line(test.name, BY_HAND, test.status, test.message) for test in tests]
     table = pd.DataFrame(lines, columns=list(Line._fields))
     wrong = table["status"].eq("wrong")
     summary = words.summary(
@@ -56,12 +60,26 @@ def result_of(named: NamedMethod, evidence: Sequence[Evidence]) -> CheckResult:
         random=bool(table["message"].eq("random").any()),
         works_on=[seen.input for seen in usable],
     )
-    return CheckResult(table, table, summary, passed=not wrong.any())
+    if tests:
+        summary += f"\n{units_in_words(tests)}"
+    page = Page(
+        suite="check",
+        question=f"Does {named.name} keep the contract that every method of the catalogue keeps?",
+        command=f"forsooth check {named.name}" if named.portable else "",
+        settings={"method": named.name},
+        methods=described_methods([named]),
+        rows=[{"suite": "check", "part": "check", "method": named.name, "said": " · ".join(line)} for line in lines],
+    )
+    return CheckResult(table, table, summary, passed=not wrong.any(), page=page)
 
 
 def lines_of(named: NamedMethod, seen: Evidence, *, works: bool) -> list[Line]:
-    """All checks on one kind of input. A fault is a note where the method works on another kind."""
-    fault = Verdict({True: "note", False: "wrong"}[works], seen.first.message)  # type: ignore[arg-type]
+    """All checks on one kind of input. A fault is a note where the method works on another kind.
+
+    But a map of another shape than an image is wrong: it may fit words by chance, and would fail on every image.
+    """
+    misfit = seen.first.fault == "wrong shape" and seen.x.ndim == 4
+    fault = Verdict("note" if works and not misfit else "wrong", seen.first.message)
     if seen.first.fault == "raised":
         found = [("runs", fault)]
     elif seen.first.maps is None:

@@ -43,5 +43,5 @@ def summary(name: str, wrong: pd.DataFrame, *, random: bool, works_on: Sequence[
         kind = "random"
     verdict = f"{name} keeps the contract on {joined(works_on)}. It is {kind}. Notes are no faults."
     if ":" in name:
-        verdict += f" Next: forsooth run SUITE --methods {name}"
+        verdict += f" Next: forsooth run xaitris --preset demo --methods saliency,sobel,random,oracle,{name}"
     return verdict

@@ -18,38 +18,57 @@ from torch import Tensor
 from forsooth import plugins, seeds
 from forsooth.adapters import models
 from forsooth.engine import Progress, one_thread
+from forsooth.models.constructed import UNITS, Unit
 from forsooth.models.specimens import CLASSES, ROWS, Specimen, only, specimens, without_shifts
 from forsooth.progress import fitting_progress
 from forsooth.records import Method
 from forsooth.scores.promises import completeness_gap
 from forsooth.suites import explain
+from forsooth.user.check import units
 from forsooth.user.check.evidence import Evidence, Trial, identical
 from forsooth.user.check.request import CheckRequest
 from forsooth.user.check.result import CheckResult, result_of
+from forsooth.user.requests import answer_folder
 
 State = dict[str, Any]  # by the keys of `words.CHANGES`
 
 
-def answer(request: CheckRequest, *, progress: Progress | None = None) -> CheckResult:
+def answer(request: CheckRequest, *, out: Path | None = None, progress: Progress | None = None) -> CheckResult:
     """Tries the method on small networks and says what breaks the contract. See `forsooth.check`."""
     named = request.named()
+    folder = answer_folder(out, "check")
     bar = progress or fitting_progress()
     evidence = []
     with surroundings_restored(), explain.lent_randomness(request.seed):  # torch draws weights when it makes a layer
         kinds = specimens(request.seed, request.device)
-        bar.start(total=len(kinds), done=0)
+        bar.start(total=len(kinds) + 1, done=0)
         for kind in kinds:
             bar.doing([f"check: {kind.name}"])
             evidence.append(evidence_of(named.method, kind, request.seed))
             bar.step(f"check: {kind.name}")
-    return result_of(named, evidence)
+        bar.doing([f"check: {units.BY_HAND}"])
+        tests = [unit_test(named.method, build(), request) for build in UNITS]
+        bar.step(f"check: {units.BY_HAND}")
+    result = result_of(named, evidence, tests)
+    if folder is not None:
+        result.keep(folder, "check", result.rows)
+        result.report(folder)
+    return result
+
+
+def unit_test(method: Method, unit: Unit, request: CheckRequest) -> units.UnitTest:
+    """How the method does on a network with weights set by hand, in the first form for which it gives a map."""
+    tests = []
+    for form in units.forms_of(unit):
+        kind = units.specimen_of(form, request.device)
+        tests.append(units.judged(method, form, tried(method, kind, request.seed)))
+        if tests[-1].status != "refused":
+            return tests[-1]
+    return tests[0]
 
 
 def evidence_of(method: Method, kind: Specimen, seed: int) -> Evidence:
     """All calls on one kind of input; after a first call without a map there is nothing more to see."""
-    if "layer" in method.needs and kind.layer is None:
-        why = "it needs a layer of a convolution, and this network has none"
-        return Evidence(kind.name, kind.x, Trial(None, "raised", why, 0.0))
     first = tried(method, kind, seed)
     if first.maps is None:
         return Evidence(kind.name, kind.x, first)
@@ -85,6 +104,8 @@ def tried(method: Method, kind: Specimen, seed: int) -> Trial:
 
 def called(method: Method, kind: Specimen, seed: int) -> Trial:
     """What a call gives, and how long it takes."""
+    if "layer" in method.needs and kind.layer is None:
+        return Trial(None, "raised", "it needs a layer of a convolution, and this network has none", 0.0)
     needs = lent(method, kind, seed)
     begun = time.perf_counter()
     try:
@@ -116,6 +137,8 @@ def wrong_shape(maps: Any, x: Tensor) -> str:
         came = f"{type(maps).__name__}, which is no tensor"
     elif tuple(maps.shape) != shape:
         came = str(tuple(maps.shape))
+        if len(shape) > 2 and tuple(maps.shape) == (shape[0], *shape[2:]):
+            came += ": maps[:, None].expand_as(x) gives all channels of a place its value"
     else:
         return ""
     return f"the map must be a tensor with the shape of x {shape}, got {came}"
@@ -232,4 +255,7 @@ def conserving_gaps(method: Method, kind: Specimen, seed: int) -> Tensor:
     trial = tried(method, replace(kind, target=target), seed)
     if trial.maps is None:
         return torch.empty(0)
-    return completeness_gap(trial.maps.to(output.device), output)[output > 0]
+    kept = torch.zeros_like(output)
+    if method.retained is not None:  # a softmax keeps something, too
+        kept = method.retained(kind.model, kind.x, target, **method.settings)
+    return completeness_gap(trial.maps.to(output.device), output - kept)[output > 0]

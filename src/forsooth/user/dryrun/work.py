@@ -34,6 +34,7 @@ from forsooth.suites.planted.tasks import Columns
 from forsooth.user.dryrun import training, words
 from forsooth.user.dryrun.request import NET, DryRunRequest, outside
 from forsooth.user.dryrun.result import DryRun, demand_a_model, tabled
+from forsooth.user.results import as_text
 
 MAX_P_VALUE = 1e-3  # largest probability of a model's accuracy for one that does not use the artefact
 GATE = Gate(accuracy=0.0, max_p_value=MAX_P_VALUE)
@@ -42,7 +43,10 @@ GOOD = 0.9  # accuracy on val below which our own training is restarted, once
 STEPS = 1_000  # of our own training, at least …
 EPOCHS = 150  # … but not more epochs
 BATCH = 32
-MEANS = "These are means over images, with Student's intervals; the leaderboards below take medians."
+MEANS = (
+    "These are means over images, with Student's intervals; the leaderboards below take medians, over images with the "
+    "artefact alone."
+)
 
 
 def answer(
@@ -98,6 +102,7 @@ def run_facts(request: DryRunRequest, result: DryRun) -> dict[str, Any]:
         "metrics": {ATTR.name: attr},
         "answer": [trust],
         "facts": [*lines, MEANS],
+        "table": as_text(result.shown()),
     }
 
 
@@ -123,7 +128,7 @@ def plan(request: DryRunRequest) -> Plan:
 def usable_images(request: DryRunRequest) -> Images:
     """Where the images come from; UsageError unless they can prove that a model uses an artefact."""
     path = str(Path(request.data).resolve())
-    classes = len(plain_images.class_names(path, 0))
+    classes = len(plain_images.class_names(path, 0, least=1))  # which play no part
     if request.images is not None and request.images < 3 * classes:
         least = f"at least {3 * classes}, three for each of {classes} classes"
         raise UsageError(f"`images` must be {least}, got {request.images}")

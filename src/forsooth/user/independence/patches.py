@@ -56,6 +56,11 @@ def prepare(thing: nn.Module, request: IndependenceRequest) -> Case:
     check_layer(thing, request.layer)
     adapted, x, outputs = models.asked_inputs(thing, request.inputs, device=request.device, output="logits")
     assert adapted.module is not None
+    if adapted.framed is not None:
+        raise UsageError(
+            "`inputs` must be texts without padding for a model that reads embeddings, as those of Hugging Face do; "
+            "got texts that only `forsooth.bias` can ask about, one at a time"
+        )
     target = inputs.targets(request.target, outputs)
     mask, noun = placed(request.patch, x, seed=request.seed)
     own_digest = ""

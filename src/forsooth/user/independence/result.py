@@ -12,7 +12,8 @@ from forsooth.frames import only
 from forsooth.scores.contrast import IIR
 from forsooth.stats import share_interval
 from forsooth.stats.claims import holm_by_name, mcnemar_more_often
-from forsooth.user.results import Result, or_blank, with_messages
+from forsooth.user.pages import PagedResult
+from forsooth.user.results import or_blank, with_messages
 from forsooth.wording import share
 
 SHOWN = ("method", "attention", "low", "high", "defined", "raised", "change", "failed", "status")
@@ -21,7 +22,7 @@ CERTAIN = 0.05  # chance that of methods that are all the same any two are said 
 
 
 @dataclass(frozen=True)
-class IndependenceResult(Result):
+class IndependenceResult(PagedResult):
     """How often every method would draw attention to a patch without function.
 
     table  one line per method, the least first:

@@ -1,5 +1,6 @@
 """Patches are found, methods are asked with and without them, and the answer is made of both."""
 
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -11,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from forsooth import chunks, plugins, seeds
-from forsooth.adapters import inputs, methods, models
+from forsooth.adapters import inputs, methods, models, texts
 from forsooth.adapters.methods import NamedMethod
 from forsooth.adapters.places import placed
 from forsooth.attributions import METHODS
@@ -26,6 +27,7 @@ from forsooth.user.independence import patches, words
 from forsooth.user.independence.patches import Case, prepare, prepare_again
 from forsooth.user.independence.request import IndependenceRequest
 from forsooth.user.independence.result import IndependenceResult, tabled
+from forsooth.user.pages import Page, asked, command, described_methods
 from forsooth.user.requests import answer_folder
 from forsooth.user.steps import Key, Step, carry_out, shared_arguments
 
@@ -36,6 +38,7 @@ DEFAULTS = (
 )
 NULLS = ("random", "constant")
 BACKGROUND = 100  # inputs that stand for the background
+QUESTION = "Would a map point at patches that can be seen, and that the model does not react to?"
 COLUMNS = ("method", "sample", "target", "change", "rise", "ratio", "visible", "gap", "status", "message")
 
 
@@ -43,8 +46,10 @@ def answer(
     request: IndependenceRequest, *, out: Path | None = None, workers: int = 1, progress: Progress | None = None
 ) -> IndependenceResult:
     """How often every method would draw attention to functionless patches. See `forsooth.independence`."""
+    begun = time.monotonic()
     plugins.known(request.methods, METHODS)  # words and files come first: to build the model may take long
-    placed(request.patch, inputs.batch(request.inputs, "inputs")[0], seed=request.seed)
+    if texts.read(request.inputs) is None:  # of texts the places are known when the model has read them
+        placed(request.patch, inputs.batch(request.inputs, "inputs")[0], seed=request.seed)
     thing = models.load_model(request.model)
     check_module(thing)
     with models.in_eval(thing):
@@ -61,10 +66,28 @@ def answer(
     frame = pd.DataFrame([row.flat() for row in rows])[list(COLUMNS)]
     nulls = {one.name: one.method.null for one in chosen}
     table = tabled(frame, nulls, threshold=request.threshold)
-    result = IndependenceResult(table, frame, words.summary(case, patched, table, frame))
+    summary = words.summary(case, patched, table, frame)
+    shown = page_of(request, chosen, frame, seconds=time.monotonic() - begun)
+    result = IndependenceResult(table, frame, summary, page=shown)
     if folder is not None:
         result.keep(folder, "independence", result.rows)
+        result.report(folder)
     return result
+
+
+def page_of(request: IndependenceRequest, chosen: Sequence[NamedMethod], rows: pd.DataFrame, *, seconds: float) -> Page:
+    """What the page says beside table and words. Changes of a place are no scores of maps, so nothing is ranked."""
+    lines = rows.astype(object).where(rows.notna(), None).to_dict("records")
+    return Page(
+        suite="independence",
+        question=QUESTION,
+        command=command("independence", request),
+        settings=asked(request),
+        seed=request.seed,
+        methods=described_methods(chosen),
+        rows=[{"suite": "independence", "part": "patches", **line} for line in lines],
+        seconds=seconds,
+    )
 
 
 def check_module(thing: Any) -> None:
@@ -179,7 +202,7 @@ def promised(case: Case, named: NamedMethod) -> Tensor:
     def of(x: Tensor, target: Tensor) -> Tensor:
         return explain.promised(named.method, case.module, x, target, background=behind)
 
-    return chunks.over(of, case.x, case.target, size=max(1, explain.VALUES_AT_ONCE // case.x[0].numel()))
+    return chunks.over(of, case.x, case.target, size=explain.at_once(case.x))
 
 
 def saliency(case: Case, maps: Tensor) -> Tensor:

@@ -1,5 +1,6 @@
 """What the user gave, as tensors: maps by method, and the samples that they are scored against."""
 
+import io
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +12,7 @@ from PIL import Image
 from torch import Tensor
 
 from forsooth.adapters import inputs
-from forsooth.datasets.folders import SUFFIXES
+from forsooth.datasets.folders import SUFFIXES, check_pixels, read_plain
 from forsooth.records import Dataset, UsageError
 from forsooth.user.export import FILE, Samples, read_samples
 
@@ -42,10 +43,17 @@ def maps_from(value: Any, known: Collection[str]) -> dict[str, Maps]:
         return maps_by_name(dict(value), "maps")
     if not isinstance(value, str | Path):
         return {"maps": Maps(numbers(value, "maps"))}
-    path = Path(value)
+    path = there(value, "maps")
     if path.is_dir():
         return maps_in_folder(path, known)
     return maps_by_name(inputs.arrays_in(path, "maps"), path.stem)
+
+
+def there(value: str | Path, argument: str) -> Path:
+    """The path, if there is a file or a folder."""
+    if not Path(value).exists():
+        raise UsageError(f"`{argument}` must be a file or a folder that is there, got {value}")
+    return Path(value)
 
 
 def maps_by_name(arrays: dict[str, Any], stem: str) -> dict[str, Maps]:
@@ -93,9 +101,10 @@ def from_file(file: Path, argument: str) -> Any:
     if file.suffix in inputs.FILES:
         return inputs.from_file(file, argument)
     try:
-        with Image.open(file) as image:
+        with Image.open(io.BytesIO(read_plain(file))) as image:
+            check_pixels(image)
             pixels = np.asarray(image if image.mode in ("L", "RGB", "1") else image.convert("L"))
-    except OSError as error:
+    except Exception as error:  # a damaged image can raise anything in its decoder
         raise UsageError(f"`{argument}` must be images that can be read, got {file}: {error}") from error
     return pixels.astype(np.float32) if pixels.ndim == 2 else pixels.transpose(2, 0, 1).astype(np.float32)
 
@@ -133,7 +142,7 @@ def known_truth(truth: Any) -> Samples:
         if truth.truth is None:
             raise UsageError(f"`truth` must be a dataset whose truth is known, got {truth.name!r}")
         return Samples(truth.name, counted_ids(truth.truth), truth.truth, truth.x)
-    if isinstance(truth, str | Path) and Path(truth).is_dir():
+    if isinstance(truth, str | Path) and there(truth, "truth").is_dir():
         folder = Path(truth)
         if (folder / FILE).is_file():
             return read_samples(folder)
@@ -178,6 +187,8 @@ def check_samples(samples: Samples) -> None:
     if samples.x is None:
         return
     size = tuple(samples.truth.shape)
+    if samples.x.ndim < 2:
+        raise UsageError(f"`images` must have shape (n, *shape), got {tuple(samples.x.shape)}")
     fits = [tuple(samples.x.shape), without_axis(samples.x, 1), without_axis(samples.x, -1)]
     if size not in fits:
         raise UsageError(f"`images` must fit the masks {size}, with or without channels, got {fits[0]}")

@@ -32,7 +32,7 @@ class ScoreRequest:
 
     def records(self, given: set[str]) -> tuple[Metric, ...]:
         """The metrics, each of which reads nothing but what is given."""
-        if self.emd_tolerance < 0:
+        if not isinstance(self.emd_tolerance, int | float) or not self.emd_tolerance >= 0:
             raise UsageError(f"`emd_tolerance` must be 0 or more, got {self.emd_tolerance}")
         metrics = scores.metrics(dict.fromkeys(self.metrics or DEFAULTS))
         for metric in metrics:

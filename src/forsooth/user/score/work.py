@@ -22,6 +22,7 @@ from forsooth.store import Store
 from forsooth.suites import explain
 from forsooth.suites.planning import versions
 from forsooth.user.export import Samples
+from forsooth.user.pages import grey
 from forsooth.user.score import given
 from forsooth.user.score.request import ScoreRequest
 
@@ -249,11 +250,6 @@ def pictures(tensors: dict[str, Tensor], template: Row) -> dict[str, Any]:
     seen = {kind: tensor for kind, tensor in tensors.items() if tensor.ndim == 2}
     shared = {"dataset": template.dataset, "model": template.model, "method": template.method, "label": 0}
     return {"tensors": seen, "facts": {"pictures": [{**shared, "tensor": kind, "kind": kind} for kind in seen]}}
-
-
-def grey(x: Tensor) -> Tensor:
-    """One input, its channels averaged where it has any. (*map)"""
-    return x.float().mean(0) if x.ndim == 3 else x.float()
 
 
 def run_facts(case: Case) -> dict[str, Any]:

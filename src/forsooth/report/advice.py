@@ -1,0 +1,49 @@
+"""The paragraph at the head of the page: what to do with what came out."""
+
+from collections.abc import Mapping
+
+import pandas as pd
+
+from forsooth.report.medians import Medians
+from forsooth.report.verdict import too_small
+from forsooth.wording import paragraphs
+
+
+def advice(tables: Mapping[str, Medians], boards: Mapping[str, pd.DataFrame]) -> str:
+    """Which method to reach for, which not to rely on, and what to do first; empty where no method was scored."""
+    if not tables:
+        return ""
+    metric = next(iter(tables))
+    table = tables[metric]
+    board = boards[metric]
+    methods = board[~board["null"]]
+    if methods.empty or table.null.all() or not (table.null & table.rival).any():
+        return ""
+    trusted = methods[methods["group"].ne("") & methods["wins"].gt(0)]
+    trusted = trusted[trusted["group"].isin(trusted["group"][:1])]
+    names = trusted["method"].tolist()
+    sentences = paragraphs(
+        __package__,
+        "advice.jinja",
+        metric=metric,
+        methods=len(methods),
+        trusted=names,
+        wins=next(iter(trusted["wins"].tolist()), 0),
+        panels=len(table.panels),
+        others=_others(boards, metric, names),
+        hopeless=methods[methods["wins"].eq(0)]["method"].tolist(),
+        small=too_small(table),
+        thin=all(len(panel.seeds) == 1 for panel in table.chance),
+    )
+    return " ".join(sentences)
+
+
+def _others(boards: Mapping[str, pd.DataFrame], metric: str, trusted: list[str]) -> list[tuple[str, list[str]]]:
+    """Who leads by the other scores, where that is nobody of those named."""
+    leads: dict[str, list[str]] = {}
+    for name, board in boards.items():
+        leader = board[~board["null"] & board["group"].ne("") & board["wins"].gt(0)]["method"][:1]
+        for method in leader:
+            if name != metric and method not in trusted:
+                leads.setdefault(method, []).append(name)
+    return list(leads.items())

@@ -1,0 +1,107 @@
+"""What the scores make of named strategies (Fig. B3), and what a scenario costs (Appendix B.3), made again."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import pandas as pd
+
+from forsooth import papers
+from forsooth.records import Choice, Judgement, Outcome, Plan, Reproduction
+from forsooth.suites.verdicts import judgement, outcome
+from forsooth.suites.xaitris.plan import chosen_data, plan, strategy_tasks
+from forsooth.suites.xaitris.settings import RELEASED, Settings
+
+STEPS = {"training": "xaitris.train", "explaining": "xaitris.explain", "scoring": "xaitris.score"}
+SECONDS = {"minutes a network": 60.0, "hours a scenario": 3600.0}
+
+
+def plan_strategies(settings: Settings, choice: Choice) -> Plan:
+    return Plan(tasks=tuple(strategy_tasks(list(chosen_data(settings, choice)), settings)))
+
+
+def judge_strategies(found: Outcome) -> Judgement:
+    """Every score of every strategy, and the claims of the caption."""
+    table = found.rows.pivot_table(index=["size", "method"], columns="metric", values="value").reset_index()
+    lines = []
+    for size, own in table.groupby("size"):
+        scores = own.set_index("method")
+        lines += claims_of_strategies(scores, f"{size}×{size}")
+    return judgement(table.round(4), lines)
+
+
+def claims_of_strategies(scores: pd.DataFrame, where: str) -> list[str]:
+    """They are exact numbers, so that there are no intervals.
+
+    scores  a line for each strategy
+    """
+    emd = scores[next(name for name in scores if str(name).startswith("emd"))]
+    part = emd["half of each piece"]
+    outline = emd["outline"]
+    strategies = emd.drop(["truth", "whole image"])
+    lines = [
+        f"{where}, EMD: a part of the truth is better than its outline: {outcome(part > outline, part <= outline)} "
+        f"({part:.3f} against {outline:.3f}).",
+        f"{where}, EMD: the outline is the worst of the strategies: "
+        f"{outcome(outline <= strategies.min(), outline > strategies.min())} "
+        f"(the worst is '{strategies.idxmin()}' with {strategies.min():.3f}).",
+    ]
+    if "precision" in scores:
+        lost = 1 - part
+        by_precision = 1 - scores["precision"]["half of each piece"]
+        came = outcome(lost < by_precision, lost >= by_precision)
+        found = f"{lost:.3f} against {by_precision:.3f}"
+        lines.append(f"{where}: missing a half costs less by EMD than by precision: {came} ({found}).")
+    return lines
+
+
+def judge_costs(found: Outcome) -> Judgement:
+    """Seconds of tasks, of each one core or a share of the accelerator, beside the published hours."""
+    scenarios = max(1, found.rows["scenario"].nunique())
+    networks = int(found.rows["part"].eq("training").sum())
+    table = cost_table(found, {"minutes a network": max(1, networks), "hours a scenario": scenarios})
+    words = [
+        f"{networks} networks, {scenarios} scenarios on {found.choice.device}: seconds of tasks, each on one core or "
+        "a share of the accelerator; tasks that ran side by side are added up, so that the clock shows less."
+    ]
+    for line in table.itertuples():
+        published = f"published {line.low:g} to {line.high:g} {line.unit} on {line.on}"
+        words.append(f"{line.step}: {published}, ours {line.ours:.3g}.")
+    return judgement(table, words)
+
+
+def cost_table(found: Outcome, counts: Mapping[str, int]) -> pd.DataFrame:
+    """Published and ours, step by step.
+
+    counts  how many of what stands in a unit: networks, scenarios
+    """
+    table = papers.table("xaitris_costs")
+    spent = seconds_by_step(found)
+    steps = zip(table["step"], table["unit"], strict=True)
+    table["ours"] = [spent[step] / counts[unit] / SECONDS[unit] for step, unit in steps]
+    table["times less"] = table["low"] / table["ours"]
+    return table
+
+
+def seconds_by_step(found: Outcome) -> Mapping[str, float]:
+    """The seconds of all tasks of each step."""
+    return {
+        step: sum(found.seconds[key] for key, id in found.tasks.items() if id == kind) for step, kind in STEPS.items()
+    }
+
+
+REPRODUCTIONS = (
+    Reproduction(
+        name="xaitris/figure-b3",
+        title="what the scores make of parts, outlines and the whole of the truth",
+        settings=replace(RELEASED, sizes=(8,), scenarios=("LIN",), backgrounds=("WHITE",)),
+        plan=plan_strategies,
+        judge=judge_strategies,
+    ),
+    Reproduction(
+        name="xaitris/costs",
+        title="what a scenario costs, beside Appendix B.3",
+        settings=replace(RELEASED, sizes=(64,), scenarios=("LIN",)),
+        plan=plan,
+        judge=judge_costs,
+    ),
+)

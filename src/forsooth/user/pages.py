@@ -1,0 +1,140 @@
+"""Every answer leaves a page: its words, table and rows become the files of a run, from which the page is made."""
+
+import datetime
+import math
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor
+
+from forsooth import runs
+from forsooth.adapters.methods import NamedMethod
+from forsooth.user.results import Result, as_text
+
+
+@dataclass(frozen=True)
+class Page:
+    """What the page of an answer says beside its table and its words.
+
+    suite     as which its rows are kept
+    question  in a line
+    command   the words at the terminal that ask it again; empty where something lives in memory
+    settings  what was asked, by name
+    methods   method -> what its record says
+    facts     sentences that a reader must know
+    scores    fields of run.json about scores and panels; none where nothing is ranked
+    rows      of scores.parquet
+    pictures  name -> (h, w), each with an entry in `index`
+    seconds   that the answer took
+    """
+
+    suite: str
+    question: str
+    command: str
+    settings: Mapping[str, Any]
+    seed: int = 0
+    methods: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    facts: Sequence[str] = ()
+    scores: Mapping[str, Any] = field(default_factory=dict)
+    rows: Sequence[Mapping[str, Any]] = ()
+    pictures: Mapping[str, Tensor] = field(default_factory=dict)
+    index: Sequence[Mapping[str, Any]] = ()
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class PagedResult(Result):
+    """An answer that can be written as a page.
+
+    page  what it says beside table and words
+    """
+
+    page: Page = field(kw_only=True, repr=False, compare=False)
+
+    def report(self, out: str | Path) -> Path:
+        """Write the page, with the rows behind it, into a folder, and return its path."""
+        folder = Path(out)
+        folder.mkdir(parents=True, exist_ok=True)
+        runs.keep_answer(folder, self.page.rows, self.page.pictures, run_facts(self))
+        return runs.write_page([folder])
+
+
+def run_facts(result: PagedResult) -> dict[str, Any]:
+    """What run.json says of an answer: the advice first, the other words below, and the table as a person reads it."""
+    page = result.page
+    *words, advice = result.words.strip().split("\n\n")
+    return {
+        "suite": page.suite,
+        "title": result.title,
+        "question": page.question,
+        "preset": "",
+        "seed": page.seed,
+        "command": page.command,
+        "settings": dict(page.settings),
+        "factors": [],
+        "levels": {},
+        "exhibits": [],
+        "metrics": {},
+        **page.scores,
+        "methods": dict(page.methods),
+        "answer": advice.splitlines(),
+        "facts": [*words, *page.facts],
+        "table": as_text(result.shown()),
+        "pictures": list(page.index),
+        "classes": [],
+        "started": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "seconds": round(page.seconds, 1),
+    }
+
+
+def described_methods(chosen: Iterable[NamedMethod]) -> dict[str, dict[str, Any]]:
+    """What run.json says of the methods that were asked."""
+    return {one.name: {**runs.described_method(one.method), "settings": told(one.method.settings)} for one in chosen}
+
+
+def asked(request: Any) -> dict[str, Any]:
+    """The fields of a request, what lives in memory by its kind."""
+    return {one.name: told(getattr(request, one.name)) for one in fields(request)}
+
+
+def told(value: Any) -> Any:
+    """A value that JSON can hold, or words for it.
+
+    >>> told(("a", 2)), told(float("nan")), told(dict)
+    (['a', 2], None, 'type, given in Python')
+    """
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if value is None or isinstance(value, str | int):
+        return value
+    if isinstance(value, Path):
+        return str(value)
+    if isinstance(value, tuple | list):
+        return [told(part) for part in value]
+    if isinstance(value, Mapping):
+        return {str(name): told(part) for name, part in value.items()}
+    shape = getattr(value, "shape", None)
+    size = f" {tuple(shape)}" if shape is not None else ""
+    return f"{type(value).__name__}{size}, given in Python"
+
+
+def command(door: str, request: Any) -> str:
+    """The words at the terminal that ask it again; empty where something lives in memory."""
+    words = ["forsooth", door]
+    for one in fields(request):
+        value = getattr(request, one.name)
+        parts = value if isinstance(value, tuple) else (value,)
+        if not all(isinstance(part, str | Path | int | float | None) for part in parts):
+            return ""
+        if value == one.default:
+            continue
+        words += [f"--{one.name.replace('_', '-')}", ",".join(map(str, parts))]
+    return shlex.join(words)
+
+
+def grey(x: Tensor) -> Tensor:
+    """One input, its channels averaged where it has any. (*map)"""
+    return x.float().mean(0) if x.ndim == 3 else x.float()
