@@ -14,7 +14,6 @@ from forsooth import runs
 from forsooth.adapters.methods import NamedMethod
 from forsooth.user.results import Result, as_text
 
-
 MOST = 60  # values of a list that a page repeats; methods are fewer, texts may be many
 
 
