@@ -151,7 +151,7 @@ def xor_seeds(folder: Path) -> pd.DataFrame:
 
 
 def write_reproduction(name: str, folder: Path, tables: Path) -> None:
-    table, words = forsooth.reproduce(f"xaitris/{name}", workers=2, out=folder / "artefacts", progress=Lines())
+    table, words = forsooth.reproduce(f"xaitris/{name}", workers=2, out=folder / "reproductions", progress=Lines())
     table.to_csv(tables / f"{name}.csv", index=False)
     print(words)
 
