@@ -38,7 +38,8 @@ def environment(folder: Path) -> dict[str, str]:
 
 
 def started(words: list[str], folder: Path) -> psutil.Popen:
-    quiet = {"stdout": subprocess.DEVNULL, "stderr": (folder / "errors.txt").open("a")}
+    errors = "errors.txt" if words[0] == "forsooth" else "cluster.txt"  # Dask tells its ends at length
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": (folder / errors).open("a")}
     return psutil.Popen([sys.executable, "-m", *words], cwd=folder, env=environment(folder), **quiet)
 
 
