@@ -133,7 +133,7 @@ def outputs(
             change = head_changes(parts.head, parts.stages[-1], moving).double()
             logits = said + (change if alone else change.cumsum(dim=0))
             said = said if alone else logits[-1:]
-            given = logits.to(played.x.dtype)
+            given = logits.to(played.x.dtype, copy=True)  # the rest overwrites it
         yield class_outputs(parts.rest, given, played.classes)[:, played.target[0]]
 
 
