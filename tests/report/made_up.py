@@ -244,6 +244,7 @@ def _run(pictures: list[dict[str, object]], cells: np.ndarray, edge: int) -> dic
             "settings": {"steps": 50} if name in COMPLETE else {},
             "promise": "complete" if name in COMPLETE else None,
             "signed": name != "saliency",
+            "needs": ["layer", "module"] if name == "guided_grad_cam" else ["gradient"],
         }
         for name in GOODNESS
     }

@@ -1,6 +1,7 @@
 """The paragraph at the head of the page: what to do with what came out."""
 
 from collections.abc import Mapping
+from typing import Any
 
 import pandas as pd
 
@@ -15,27 +16,32 @@ def advice(tables: Mapping[str, Medians], boards: Mapping[str, pd.DataFrame]) ->
         return ""
     metric = next(iter(tables))
     table = tables[metric]
-    board = boards[metric]
-    methods = board[~board["null"]]
-    if methods.empty or table.null.all() or not (table.null & table.rival).any():
+    if table.null.all() or not (table.null & table.rival).any():
         return ""
-    trusted = methods[methods["group"].ne("") & methods["wins"].gt(0)]
-    trusted = trusted[trusted["group"].isin(trusted["group"][:1])]
+    methods = boards[metric][~boards[metric]["null"]]
+    trusted = _trusted(methods)
     names = trusted["method"].tolist()
-    sentences = paragraphs(
-        __package__,
-        "advice.jinja",
-        metric=metric,
-        methods=len(methods),
-        trusted=names,
-        wins=next(iter(trusted["wins"].tolist()), 0),
-        panels=len(table.panels),
-        others=_others(boards, metric, names),
-        hopeless=methods[methods["wins"].eq(0)]["method"].tolist(),
-        small=too_small(table),
-        thin=all(len(panel.seeds) == 1 for panel in table.chance),
-    )
-    return " ".join(sentences)
+    facts = {
+        "metric": metric,
+        "methods": len(methods),
+        "trusted": names,
+        "wins": next(iter(trusted["wins"].tolist()), 0),
+        "others": _others(boards, metric, names),
+        "hopeless": methods[methods["wins"].eq(0)]["method"].tolist(),
+    }
+    return " ".join(paragraphs(__package__, "advice.jinja", **facts, **_size(table)))
+
+
+def _size(table: Medians) -> dict[str, Any]:
+    """How much was run."""
+    thin = all(len(panel.seeds) == 1 for panel in table.chance)
+    return {"panels": len(table.panels), "small": too_small(table), "thin": thin}
+
+
+def _trusted(methods: pd.DataFrame) -> pd.DataFrame:
+    """Lines of the first tie group whose methods beat every null somewhere, and do so themselves."""
+    winners = methods[methods["group"].ne("") & methods["wins"].gt(0)]
+    return winners[winners["group"].isin(winners["group"][:1])]
 
 
 def _others(boards: Mapping[str, pd.DataFrame], metric: str, trusted: list[str]) -> list[tuple[str, list[str]]]:

@@ -1,6 +1,6 @@
 """What the page says of one run: plain values for the template, every one still to be escaped."""
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from forsooth.report.promises import gap_table
 from forsooth.report.reasons import by_reason, skipped_by_reason
 from forsooth.report.tables import accuracies, display, failures, settings, skips, times
 from forsooth.report.verdict import NOTABLE, caution, verdict
+from forsooth.stats.panels import Floats
 from forsooth.wording import joined, number, share, text
 
 Values = dict[str, Any]
@@ -30,20 +31,34 @@ def chapter(results: Results, tables: Mapping[str, Medians]) -> Values:
     boards = {metric: board(table, gaps=gaps) for metric, table in tables.items()}
     return {
         **_about(results),
-        "verdict": _verdict(results, tables, boards),
-        "advice": _advice(results, tables, boards),
-        "notes": {metric: notes(results, table, boards[metric]) for metric, table in tables.items()},
-        "references": [vars(paper) for paper in cited(_keys(results))],
-        "caution": caution(tables),
+        **_words(results, tables, boards),
         "tiles": _tiles(results, tables),
-        "about_methods": {name: kind_of(name, record) for name, record in results.run["methods"].items()},
         "boards": {metric: _lines(lines) for metric, lines in boards.items()},
         "by": _by_model(results, tables, gaps),
         "heat": {metric: _heat(results, tables[metric], lines) for metric, lines in boards.items()},
+        **_parts(results, tables),
+    }
+
+
+def _parts(results: Results, tables: Mapping[str, Medians]) -> Values:
+    """Who took part, with which accuracy, and who did not."""
+    return {
         "classes": classes(results).to_dict("records"),
         "accuracies": [_accuracy(results, line) for _, line in accuracies(results).iterrows()],
         "failures": by_reason(failures(list(tables.values()))),
         "skips": skipped_by_reason(skips(results)),
+    }
+
+
+def _words(results: Results, tables: Mapping[str, Medians], boards: Mapping[str, pd.DataFrame]) -> Values:
+    """What the page says in sentences."""
+    return {
+        "verdict": _verdict(results, tables, boards),
+        "advice": _advice(results, tables, boards),
+        "caution": caution(tables),
+        "about_methods": {name: kind_of(record) for name, record in results.run["methods"].items()},
+        "notes": {metric: notes(results, table, boards[metric]) for metric, table in tables.items()},
+        "references": [vars(paper) for paper in cited(_keys(results))],
     }
 
 
@@ -120,15 +135,21 @@ def _time(seconds: float) -> str:
 
 def _tiles(results: Results, tables: Mapping[str, Medians]) -> dict[str, str]:
     run = results.run
-    nulls = [name for name, record in run["methods"].items() if record.get("null")]
-    ends = [name for name in nulls if name in CEILING]
-    tiles = {"methods": str(len(run["methods"]) - len(nulls)), "nulls": str(len(nulls) - len(ends))}
-    if ends:
-        tiles = {**tiles, f"told the truth: {joined(ends)}": str(len(ends))}
+    tiles = _counts(run["methods"])
     for table in list(tables.values())[:1]:
         tiles |= _maps_scored(table)
     trained = results.rows["part"].eq("training") & results.rows["metric"].eq("accuracy")
     return tiles | {"models trained": f"{int(trained.sum()):,}", "in all": _time(run["seconds"])}
+
+
+def _counts(methods: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
+    """How many methods, nulls, and ends of the scale there are; the findings count in the same way."""
+    nulls = [name for name, record in methods.items() if record.get("null")]
+    ends = [name for name in nulls if name in CEILING]
+    tiles = {"methods": str(len(methods) - len(nulls)), "nulls": str(len(nulls) - len(ends))}
+    if ends:
+        tiles = {**tiles, f"told the truth: {joined(ends)}": str(len(ends))}
+    return tiles
 
 
 def _maps_scored(table: Medians) -> dict[str, str]:
@@ -156,8 +177,8 @@ def _methods(results: Results) -> list[dict[str, str]]:
 def _method(name: str, record: Mapping[str, Any]) -> dict[str, str]:
     return {
         "method": name,
-        "family": kind_of(name, record)["family"],
-        "needs": ", ".join(kind_of(name, record)["needs"]),
+        "family": kind_of(record)["family"],
+        "needs": ", ".join(kind_of(record)["needs"]),
         "settings": settings(record.get("settings") or {}),
         "promise": record.get("promise") or "",
         "signed": {True: "yes", False: "no"}[bool(record.get("signed"))],
@@ -223,14 +244,18 @@ def _heat(results: Results, table: Medians, lines: pd.DataFrame) -> Values:
     good = table.sign * table.value
     span = np.ptp(good[np.isfinite(good)]) or 1.0
     parts = (good - np.nanmin(good)) / span
-    rows = []
-    for line in lines.itertuples():
-        method = table.methods.index(line.method)
-        columns = zip(table.value[:, method], parts[:, method], table.wins[:, method], strict=True)
-        about = {"method": line.method, "anchor": anchor(line.method), "null": line.null}
-        rows.append({**about, "cells": [_cell(*column) for column in columns]})
     names = panel_names(results, table.panels)
+    rows = [_heat_line(table, parts, line) for line in lines.to_dict("records")]
     return {"names": names, "anchors": [anchor(name) for name in names], "lines": rows}
+
+
+def _heat_line(table: Medians, parts: Floats, line: Mapping[Hashable, Any]) -> Values:
+    """The cells of one method; parts (panels, methods) from 0, the worst, to 1."""
+    name = line["method"]
+    method = table.methods.index(name)
+    columns = zip(table.value[:, method], parts[:, method], table.wins[:, method], strict=True)
+    cells = [_cell(*column) for column in columns]
+    return {"method": name, "anchor": anchor(name), "null": line["null"], "cells": cells}
 
 
 def _cell(value: float, part: float, win: bool) -> Values | None:

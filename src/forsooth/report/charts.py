@@ -89,10 +89,12 @@ def _scores(axis: Axes, lines: pd.DataFrame, place: Floats) -> None:
     colour = np.where(lines["null"], NULL, BLUE)
     axis.hlines(place, lines["q1"], lines["q3"], color=colour, alpha=0.28, linewidth=5)
     axis.hlines(place, lines["low"], lines["high"], color=np.where(lines["null"], MUTED, INK), linewidth=1.6)
-    look: dict[str, Any] = {"s": 20, "edgecolor": "white", "linewidth": 0.7, "zorder": 3}
     for null, marker in ((False, "o"), (True, "D")):
         chosen = lines["null"].eq(null).to_numpy()
-        axis.scatter(lines["score"][chosen], place[chosen], marker=marker, color=colour[chosen], **look)
+        axis.scatter(lines["score"][chosen], place[chosen], marker=marker, color=colour[chosen], **DOT)
+
+
+DOT: dict[str, Any] = {"s": 20, "edgecolor": "white", "linewidth": 0.7, "zorder": 3}
 
 
 def _partial_name(line: Mapping[str, Any]) -> str:

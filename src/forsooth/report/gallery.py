@@ -6,7 +6,7 @@ colour, and a page without script still shows the maps. Several samples of a pan
 
 import base64
 import io
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -81,17 +81,25 @@ def _at_scale(results: Results, shown: pd.DataFrame, kind: str, scale: Scale) ->
     maps = shown[shown["kind"].eq(kind) & shown["place"].lt(scale.samples)]
     columns = [name for block in [*BEFORE[kind], *blocks(results, set(maps["method"]))] for name in block]
     sheet = Sheet(shape_of([results.pictures[name] for name in maps["tensor"]], scale.side))
-    wall = _wall(results, shown, kind)
-    rows = wall.rows(results, sheet, columns, scale.samples)
+    rows = _wall(results, shown, kind).rows(results, sheet, columns, scale.samples)
+    return {
+        **_words(kind, sheet),
+        "columns": columns,
+        "rows": rows,
+        "nulls": sorted(nulls(results) & set(columns)),
+        "samples": max((len(row["samples"]) for row in rows), default=0),
+        "sheets": {"maps": sheet.maps(), "inputs": sheet.inputs()},
+        "lines": [sheet.lines("maps"), sheet.lines("inputs")],
+        "shape": sheet.shape,
+        "across": ACROSS,
+    }
+
+
+def _words(kind: str, sheet: "Sheet") -> dict[str, str]:
     title, caption = WORDS[kind]
     if sheet.averaged:
         caption += f" Pictures are averaged down to {sheet.shape[0]}×{sheet.shape[1]} pixels."
-    return {
-        **{"kind": kind, "title": title, "caption": caption, "columns": columns, "rows": rows},
-        **{"sheets": {"maps": sheet.maps(), "inputs": sheet.inputs()}, "shape": sheet.shape, "across": ACROSS},
-        **{"nulls": sorted(nulls(results) & set(columns)), "lines": [sheet.lines("maps"), sheet.lines("inputs")]},
-        "samples": max((len(row["samples"]) for row in rows), default=0),
-    }
+    return {"kind": kind, "title": title, "caption": caption}
 
 
 def shape_of(tensors: Sequence[NDArray[Any]], side: int) -> tuple[int, int]:
@@ -130,15 +138,13 @@ class Wall:
     ) -> dict[str, Any] | None:
         """The pictures of one sample of a row, or None where there is no map of it."""
         where = tuple(line[name] for name in self.key)
+        label = line["label"] if self.labelled else ANY
         model = line.get("model", NO_MODEL)
-        label = line["label"] if self.labelled else ""
-        tensors = [self._tensor(where, model, column, label, place) for column in columns]
-        if not any(tensor for tensor, column in zip(tensors, columns, strict=True) if column not in PLAIN):
+        tensors = {column: self._tensor(where, model, column, label, place) for column in columns}
+        if not any(tensor for column, tensor in tensors.items() if column not in PLAIN):
             return None
-        tiles = [
-            sheet.add(results.pictures.get(str(name)), column) for name, column in zip(tensors, columns, strict=True)
-        ]
-        shown = label or self.labels.get((where, place), "")
+        tiles = [sheet.add(results.pictures.get(str(name)), column) for column, name in tensors.items()]
+        shown = label or self.labels.get((where, place), ANY)
         return {"label": shown, "tiles": [tile for tile, _ in tiles], "peaks": [peak for _, peak in tiles]}
 
     def _tensor(self, where: tuple[Any, ...], model: str, column: str, label: str, place: int) -> str | None:
@@ -156,26 +162,37 @@ ANY = ""  # of models and of labels
 
 def _wall(results: Results, shown: pd.DataFrame, kind: str) -> Wall:
     factors = list(results.run["factors"])
-    key = [name for name in factors if name != "model"]
-    maps = shown[shown["kind"].eq(kind)]
-    first = maps[maps["place"].eq(0)]
-    own = first[~first["model"].isin([NO_MODEL, ANY])] if "model" in factors else first
-    lines = (first if own.empty else own)[[*factors, "label"]].drop_duplicates()
+    lines = _lines(shown[shown["kind"].eq(kind) & shown["place"].eq(0)], factors)
     labelled = bool(lines.duplicated(factors).any())
+    key = [name for name in factors if name != "model"]
     tensors: dict[tuple[Any, ...], str] = {}
     labels: dict[tuple[Any, ...], str] = {}
     for picture in shown.to_dict("records"):
-        plain = picture["kind"] in PLAIN
         where = tuple(picture[name] for name in key)
-        model = ANY if plain else picture.get("model") or NO_MODEL
-        column = picture["kind"] if plain else picture["method"]
-        label = picture["label"] if labelled else ANY
-        for known in (label, ANY):  # the sample's own, or else any of the dataset
-            tensors.setdefault((where, model, column, known, picture["place"]), picture["tensor"])
+        model, column = _model_and_column(picture)
+        own = picture["label"] if labelled else ANY
+        for label in (own, ANY):  # the sample's own, or else any of the dataset
+            tensors.setdefault((where, model, column, label, picture["place"]), picture["tensor"])
         labels.setdefault((where, picture["place"]), picture["label"])
-    return Wall(
-        tensors, labels, labelled, in_order(results, lines.drop_duplicates(factors + ["label"] * labelled)), key
-    )
+    if not labelled:
+        lines = lines.drop_duplicates(factors)
+    return Wall(tensors, labels, labelled, in_order(results, lines), key)
+
+
+def _lines(first: pd.DataFrame, factors: list[str]) -> pd.DataFrame:
+    """Factors and label of every row, from the maps of first samples: those of models, unless there are none."""
+    own = first
+    if "model" in factors:
+        own = first[~first["model"].isin([NO_MODEL, ANY])]
+    if own.empty:
+        own = first
+    return own[[*factors, "label"]].drop_duplicates()
+
+
+def _model_and_column(picture: dict[Hashable, Any]) -> tuple[str, str]:
+    if picture["kind"] in PLAIN:
+        return ANY, picture["kind"]
+    return picture.get("model") or NO_MODEL, picture["method"]
 
 
 class Sheet:
@@ -206,17 +223,11 @@ class Sheet:
         return len(self._maps) - 1, f"{peak:.3g}"
 
     def _fitted(self, values: NDArray[Any]) -> NDArray[np.float64]:
-        """Values (h, w) or (h, w, 3) in the sheet's shape: averaged down, or every pixel the nearest."""
+        """Values (h, w) or (h, w, 3) in the sheet's shape."""
         if values.shape[:2] == self.shape:
             return np.asarray(values, dtype=float)
-        smaller = values.shape[0] > self.shape[0] or values.shape[1] > self.shape[1]
-        self.averaged = self.averaged or smaller
-        how = Image.Resampling.BOX if smaller else Image.Resampling.NEAREST
-        size = (self.shape[1], self.shape[0])
-        layers = np.atleast_3d(values).astype(np.float32)
-        parts = [np.asarray(Image.fromarray(layers[..., k]).resize(size, how)) for k in range(layers.shape[2])]
-        fitted = np.stack(parts, axis=-1).reshape(*self.shape, *values.shape[2:])
-        return np.asarray(np.clip(fitted, 0, 1), dtype=float)
+        self.averaged = self.averaged or values.shape[0] > self.shape[0] or values.shape[1] > self.shape[1]
+        return resized(values, self.shape)
 
     def lines(self, which: str) -> int:
         """Lines of the sheet of maps or of inputs."""
@@ -232,18 +243,34 @@ class Sheet:
         """The pictures in lines as one PNG, as a data URL; empty of none."""
         if not tiles:
             return ""
-        height, width = self.shape
-        lines = -(-len(tiles) // ACROSS)
-        sheet = np.zeros((lines * height, ACROSS * width, *tiles[0].shape[2:]), dtype=np.uint8)
-        for k, tile in enumerate(tiles):
-            top, left = k // ACROSS * height, k % ACROSS * width
-            sheet[top : top + height, left : left + width] = tile
-        image = Image.fromarray(sheet)
+        image = Image.fromarray(self._laid_out(tiles))
         if palette is not None:
             image.putpalette(palette.tobytes())
         buffer = io.BytesIO()
         image.save(buffer, format="png", optimize=True)
         return f"data:image/png;base64,{base64.b64encode(buffer.getvalue()).decode()}"
+
+    def _laid_out(self, tiles: Sequence[Bytes]) -> Bytes:
+        """All pictures in lines of ACROSS."""
+        height, width = self.shape
+        lines = -(-len(tiles) // ACROSS)
+        sheet = np.zeros((lines * height, ACROSS * width, *tiles[0].shape[2:]), dtype=np.uint8)
+        for k, tile in enumerate(tiles):
+            top = k // ACROSS * height
+            left = k % ACROSS * width
+            sheet[top : top + height, left : left + width] = tile
+        return sheet
+
+
+def resized(values: NDArray[Any], shape: tuple[int, int]) -> NDArray[np.float64]:
+    """Values (h, w) or (h, w, 3) in another shape: averaged down, or every pixel the nearest."""
+    how = Image.Resampling.NEAREST
+    if values.shape[0] > shape[0] or values.shape[1] > shape[1]:
+        how = Image.Resampling.BOX
+    layers = np.moveaxis(np.atleast_3d(values).astype(np.float32), -1, 0)
+    parts = [np.asarray(Image.fromarray(layer).resize(shape[::-1], how)) for layer in layers]
+    fitted = np.stack(parts, axis=-1).reshape(*shape, *values.shape[2:])
+    return np.asarray(np.clip(fitted, 0, 1), dtype=float)
 
 
 NO_MAP = -1

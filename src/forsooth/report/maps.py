@@ -186,7 +186,7 @@ def mark(picture: NDArray[Any] | None) -> str:
 
 def _canvas(lines: Sequence[Mapping[str, NDArray[Any]]], columns: Mapping[str, float]) -> NDArray[np.uint8]:
     """All tiles in one picture, each of the same size: one image draws faster than five hundred."""
-    edge = max(12, min(CELL, round((CANVAS / (len(lines) * _width(columns))) ** 0.5)))
+    edge = _edge(len(lines) * _width(columns))
     margin = round(edge / 23)
     canvas = np.full((edge * len(lines), round(edge * _width(columns)), 3), 255, dtype=np.uint8)
     inner = edge - 2 * margin
@@ -194,16 +194,21 @@ def _canvas(lines: Sequence[Mapping[str, NDArray[Any]]], columns: Mapping[str, f
         top = edge * row + margin
         for name, x in columns.items():
             left = round(edge * x) + margin
-            tile = np.round(255 * _tile(line.get(name), name)).astype(np.uint8)
-            canvas[top : top + inner, left : left + inner] = _enlarged(tile, inner)
+            canvas[top : top + inner, left : left + inner] = _enlarged(_tile(line.get(name), name), inner)
     return canvas
 
 
-def _tile(picture: NDArray[Any] | None, name: str) -> Tile:
+def _edge(tiles: float) -> int:
+    """Pixels of a tile, its white border with it, where there are so many."""
+    return int(max(12, min(CELL, round((CANVAS / tiles) ** 0.5))))
+
+
+def _tile(picture: NDArray[Any] | None, name: str) -> NDArray[np.uint8]:
     """The colours of a picture; grey where there is nothing to see."""
-    if picture is None or mark(picture):
-        return np.full((1, 1, 3), BLANK)
-    return painted(picture, name)
+    colours = np.full((1, 1, 3), BLANK)
+    if picture is not None and not mark(picture):
+        colours = painted(picture, name)
+    return np.asarray(np.round(255 * colours), dtype=np.uint8)
 
 
 def _enlarged(tile: NDArray[np.uint8], edge: int) -> NDArray[np.uint8]:

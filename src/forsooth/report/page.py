@@ -46,21 +46,27 @@ def write_page(
     runs = [read(folder) for folder in folders]
     tables = [all_medians(results) for results in runs]
     names = _names(folders)
-    from forsooth.report.gallery import galleries  # matplotlib takes a second to import: only who draws pays
-
     chapters = []
     for k, (results, own, name) in enumerate(zip(runs, tables, names, strict=True)):
-        folder = page.parent / "figures"
+        beside = page.parent / "figures"
         if len(runs) > 1:
-            folder = folder / name
-        drawings = _drawings(results, own, figures or {}, folder=folder, prefix=f"run{k}")
-        said = chapter(results, own)
-        maps = [_placed(made, f"run{k}") for made in galleries(results)]
-        chapters.append({**said, "id": f"run{k}", "name": name, **drawings, "galleries": maps})
+            beside = beside / name
+        drawn = _drawn(results, own, figures or {}, folder=beside, prefix=f"run{k}")
+        chapters.append({**chapter(results, own), **drawn, "id": f"run{k}", "name": name})
     compared = _compared(tables, names)
     html = _html(title=_title(runs, bool(compared)), runs=chapters, compared=compared)
     _write(page, html.encode(errors="replace"))  # JSON can hold lone surrogates, UTF-8 cannot
     return page
+
+
+def _drawn(
+    results: Results, tables: Tables, figures: Mapping[str, Callable[..., Any]], *, folder: Path, prefix: str
+) -> dict[str, list[dict[str, Any]]]:
+    """The figures of a run, whose files are written into the folder, and its galleries of maps."""
+    from forsooth.report.gallery import galleries  # matplotlib takes a second to import: only who draws pays
+
+    drawings = _drawings(results, tables, figures, folder=folder, prefix=prefix)
+    return {**drawings, "galleries": [_placed(made, prefix) for made in galleries(results)]}
 
 
 def folders_of(run_dirs: str | Path | Sequence[str | Path], out: str | Path | None) -> list[Path]:
@@ -110,13 +116,15 @@ def _drawings(
     for exhibit in dict.fromkeys(["leaderboard", *results.run["exhibits"]]):
         for drawing in draw(exhibit, results, tables, figures):
             vector, raster = _files(drawing, folder)
+            short = f"{prefix}-{sum(map(len, shown.values()))}"
             if exhibit not in GALLERIES:
-                place = shown[PLACES.get(exhibit, "figures")]
-                short = f"{prefix}-{sum(map(len, shown.values()))}"
-                place.append(
-                    {"id": f"{prefix}-figure-{anchor(drawing.name)}", **_embedded(drawing, vector, raster, name=short)}
-                )
+                embedded = _embedded(drawing, vector, raster, name=short)
+                shown[PLACES.get(exhibit, "figures")].append({**embedded, "id": _figure_id(prefix, drawing.name)})
     return shown
+
+
+def _figure_id(prefix: str, name: str) -> str:
+    return f"{prefix}-figure-{anchor(name)}"
 
 
 PLACES = {"leaderboard": "leaderboard", "accuracies": "accuracy_figure"}
@@ -193,19 +201,27 @@ def _html(*, title: str, runs: Sequence[Mapping[str, Any]], compared: Mapping[st
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, loader=FunctionLoader(_source)
     )
     environment.filters |= {"plural": plural, "anchor": anchor}
-    papers = {paper["key"]: paper for run in runs for paper in run["references"]}
     return environment.get_template("page.html").render(
         title=title,
         runs=[{**run, "contents": contents(run)} for run in runs],
         compared=compared,
         meaning=MEANING,
-        papers=dict(sorted(papers.items())),
-        facts={name: fact for run in runs for name, fact in run["about_methods"].items()},
-        panels=list(dict.fromkeys(name for run in runs for table in run["heat"].values() for name in table["names"])),
+        **_shared(runs),
         most_cells=MOST_CELLS,
         style=Markup(_source("page.css")),  # ours, and no text of a run in it
         script=Markup(f"const FACTS_PALETTE = {magma().tolist()};\n" + "".join(map(_source, SCRIPTS))),
     )
+
+
+def _shared(runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """What all chapters have together: papers by key, facts on methods by name, and names of panels."""
+    papers = {paper["key"]: paper for run in runs for paper in run["references"]}
+    panels = [name for run in runs for table in run["heat"].values() for name in table["names"]]
+    return {
+        "papers": dict(sorted(papers.items())),
+        "facts": {name: fact for run in runs for name, fact in run["about_methods"].items()},
+        "panels": list(dict.fromkeys(panels)),
+    }
 
 
 def _source(name: str) -> str:

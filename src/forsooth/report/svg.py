@@ -114,11 +114,9 @@ def _with_classes(body: str, name: str) -> tuple[str, str]:
     often = {style: f"{name}-{k}" for k, (style, count) in enumerate(counts.items()) if count >= OFTEN and style}
 
     def named(found: re.Match[str]) -> str:
-        if not found[1]:
-            return ""
         if found[1] in often:
             return f' class="{often[found[1]]}"'
-        return found[0]
+        return found[0] * bool(found[1])
 
     rules = "".join(f".{label}{{{style}}}" for style, label in often.items())
-    return STYLE.sub(named, body), f"<style>{rules}</style>" if rules else ""
+    return STYLE.sub(named, body), f"<style>{rules}</style>"

@@ -188,10 +188,7 @@ def _failure(reason: tuple[str, ...], lost: pd.DataFrame, asked: pd.Series, *, o
 
 def skips(results: Results) -> pd.DataFrame:
     """What took no part and why: what, status, message, times, where (a few panels by name)."""
-    rows = results.rows
-    swept = rows["part"].eq("sweep") & rows["status"].eq("below gate")  # a sweep is made to go below
-    ranked = rows["part"].eq("scores") & ~rows["status"].isin(ABSENT)  # these are failures
-    rows = rows[~rows["status"].isin(SCORED) & ~ranked & ~swept]
+    rows = _left_out(results.rows)
     what = rows["method"].mask(rows["method"].eq(""), rows["part"])
     rows = rows.assign(what=what, panel=panel_names(results, rows))
     lines = []
@@ -199,6 +196,13 @@ def skips(results: Results) -> pd.DataFrame:
         panels = list(own["panel"].unique())
         lines.append((*reason, len(panels), _few(panels)))
     return pd.DataFrame(lines, columns=["what", "status", "message", "panels", "where"])
+
+
+def _left_out(rows: pd.DataFrame) -> pd.DataFrame:
+    """Rows of those who took no part."""
+    swept = rows["part"].eq("sweep") & rows["status"].eq("below gate")  # a sweep is made to go below
+    ranked = rows["part"].eq("scores") & ~rows["status"].isin(ABSENT)  # these are failures
+    return rows[~rows["status"].isin(SCORED) & ~ranked & ~swept]
 
 
 def _few(names: Sequence[str], *, most: int = 6) -> str:

@@ -1,7 +1,7 @@
 // Maps, looked at closely: enlarged, side by side, sample by sample, with the value under the pointer in all of them.
 const NO_MAP = -1, ZEROS = -2;
 const viewer = one("#viewer");
-const looking = { made: null, row: 0, sample: 0, pinned: new Set(), onlyPinned: false, outline: true, size: 200, at: null };
+const looking = { made: null, row: 0, sample: 0, pinned: new Set(), onlyPinned: false, outline: true, size: innerWidth < 640 ? 140 : 200, at: null };
 const loaded = address => new Promise((done, failed) => {
   const image = new Image();
   image.onload = () => done(image);
