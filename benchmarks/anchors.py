@@ -14,10 +14,11 @@ from collections.abc import Callable
 from functools import partial
 
 import torch
+from scipy import stats
 from torch import Tensor, nn
 
 from forsooth.games import exact, game, patches, permutation
-from forsooth.games.anchors import leverage
+from forsooth.games.anchors import GROUPS, leverage
 from forsooth.games.players import parse, pixels
 from forsooth.games.shapley import Estimate
 from forsooth.games.values import Game
@@ -103,8 +104,11 @@ def ways(played: Game, share: int) -> dict[str, Way]:
 
 
 def covered(estimate: Estimate, truth: Tensor) -> Tensor:
-    """Which 95 % intervals hold the truth."""
-    return (estimate.values - truth).abs() <= 1.96 * estimate.error
+    """Which 95 % intervals hold the truth: Student's, whose errors come from so many groups, or from all walks."""
+    freedom = estimate.permutations - 1
+    if len(estimate.sizes) == GROUPS:
+        freedom = GROUPS - 1
+    return (estimate.values - truth).abs() <= float(stats.t.ppf(0.975, freedom)) * estimate.error
 
 
 def judged(ask: Way, truth: Tensor, name: str, draws: int) -> tuple[float, float]:

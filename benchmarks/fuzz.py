@@ -52,7 +52,15 @@ LONGEST = 30  # seconds that a call may take
 TINY = {"n": 200, "alpha": 0.6, "samples": 4, "sweep": (), "trainings": 1, "gate": 0.0}
 ONLY = {"scenario": "LIN", "background": "WHITE", "model": "llr"}
 ANSWERS = {"doctor": (1,)}  # exit codes that say what was found
-FREE = ("bias", "independence", "dryrun", "demo", "score", "check")  # commands that work at once: asked in Python
+FREE = (
+    "bias",
+    "export-data",
+    "independence",
+    "dryrun",
+    "demo",
+    "score",
+    "check",
+)  # commands that work at once: asked in Python
 
 
 class Hang(Exception):
@@ -118,7 +126,7 @@ def word_for(dice: Random, at: Ground, command: str, parameter: str) -> str:
         "only": tuple(f"{factor}={dice.choice((*WORDS, 'LIN', 'mlp', 'WHITE'))}" for factor in suite.factors),
         "change": (f"{dice.choice(list(settings.values_of(suite.presets['quick'])))}={dice.choice(WORDS)}",),
         "device": ("cpu", "auto", "cuda"),
-        "format": (*cli.FORMATS, "table", "markdown"),
+        "format": ("csv", "json", "parquet", "markdown", "latex", "table"),
         "metric": ("emd", "ima", "precision", "gap"),
         "seed": ("0", "1", "-1", "18446744073709551616"),
         "on": ("local:0", "tcp://", "nothing"),

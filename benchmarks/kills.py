@@ -27,6 +27,7 @@ CHANGES = ("n=600", "alpha=0.6", "samples=6", "sweep=", "trainings=3")
 MARK = "FORSOOTH_KILLS"  # in the environment of all that is started here, by which orphans are found
 MINE = "def doubled(model, x, target):\n    return x * 2\n"  # asked in a process of its own
 NODES = 3
+STOP = Path("stop")  # where this file appears the attack ends before its time
 POOL = ("process", "process")  # as often as the driver, and once more
 LONGEST = 600.0  # seconds that a run may take to end by itself
 
@@ -37,7 +38,8 @@ def environment(folder: Path) -> dict[str, str]:
 
 
 def started(words: list[str], folder: Path) -> psutil.Popen:
-    quiet = {"stdout": subprocess.DEVNULL, "stderr": (folder / "errors.txt").open("a")}
+    errors = "errors.txt" if words[0] == "forsooth" else "cluster.txt"  # Dask tells its ends at length
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": (folder / errors).open("a")}
     return psutil.Popen([sys.executable, "-m", *words], cwd=folder, env=environment(folder), **quiet)
 
 
@@ -162,7 +164,8 @@ class Attack:
         self.cluster.mend()
         means = f"--on={self.cluster.address}" if on_cluster else "--workers=2"
         driver = started(command(out, means), self.folder)
-        time.sleep(self.dice.uniform(0.5, 12.0))
+        self.await_work(out, driver, before)
+        time.sleep(self.dice.uniform(0.0, 4.0))
         for _ in range(self.dice.randrange(1, 5)):
             whom = self.dice.choice(("driver", "worker", "node", "scheduler") if on_cluster else ("driver", *POOL))
             if driver.poll() is None and self.hit(whom, driver):
@@ -174,6 +177,12 @@ class Attack:
         self.close(out, driver)
         self.lost += len(before - cells(out))
         sys.stderr.write(f"{self.rounds}: {dict(self.kills)} {means}, ended with {driver.returncode}\n")
+
+    def await_work(self, out: Path, driver: psutil.Popen, before: set[str]) -> None:
+        """Until there is something new to lose; sometimes not as long."""
+        until = time.monotonic() + self.dice.choice((3.0, LONGEST, LONGEST, LONGEST))
+        while cells(out) == before and driver.poll() is None and time.monotonic() < until:
+            time.sleep(0.1)
 
     def hit(self, whom: str, driver: psutil.Popen) -> bool:
         if whom == "driver":
@@ -230,7 +239,7 @@ def attack(folder: Path, wanted: int, dice: random.Random) -> Attack:
     made = Attack(folder, dice, Cluster(folder, free_port()), whole(folder))
     number = 0
     try:
-        while made.kills.total() < wanted:
+        while made.kills.total() < wanted and not STOP.exists():
             before = made.finished
             made.disturb(folder / f"run-{number}")
             number += made.finished - before

@@ -52,7 +52,7 @@ def reproduced(name: str, arguments: argparse.Namespace, **settings: Any) -> pd.
         data=arguments.data,
         device=arguments.device,
         workers=arguments.workers,
-        out=arguments.folder / "artefacts",
+        out=arguments.folder / "reproductions",
         settings=settings,
         progress=Lines(),
     )

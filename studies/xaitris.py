@@ -29,7 +29,6 @@ from forsooth import report
 from forsooth.progress import Lines
 from forsooth.report.drawing import rendered
 from forsooth.report.figures import draw
-from forsooth.report.leaderboard import wins
 from forsooth.report.medians import Medians, medians
 from forsooth.stats import mean_interval
 
@@ -57,7 +56,7 @@ def panel_boards(results: report.Results, metric: str) -> pd.DataFrame:
     """
     rows = results.rows
     whole = medians(results, metric)
-    clear = pd.DataFrame(wins(whole), columns=list(whole.methods)).astype(int)
+    clear = pd.DataFrame(whole.wins, columns=list(whole.methods)).astype(int)
     boards = []
     for place, panel in whole.panels[PANEL].iterrows():
         data = rows["scenario"].eq(panel["scenario"]) & rows["background"].eq(panel["background"])
@@ -152,7 +151,7 @@ def xor_seeds(folder: Path) -> pd.DataFrame:
 
 
 def write_reproduction(name: str, folder: Path, tables: Path) -> None:
-    table, words = forsooth.reproduce(f"xaitris/{name}", workers=2, out=folder / "artefacts", progress=Lines())
+    table, words = forsooth.reproduce(f"xaitris/{name}", workers=2, out=folder / "reproductions", progress=Lines())
     table.to_csv(tables / f"{name}.csv", index=False)
     print(words)
 

@@ -21,6 +21,7 @@ MAY_IMPORT = {
     "progress": set(),
     "wording": set(),
     "counted": {"records"},
+    "frames": set(),
     "names": {"errors"},
     "papers": {"records", "names"},
     "stats": {"records"},
@@ -45,15 +46,15 @@ MAY_IMPORT = {
     "plugins": {"records", "names", "foreign", "surroundings"},
     "adapters": FLOOR | {"games", "engine", "plugins", "foreign", "surroundings"},
     "settings": {"records", "names", "wording"},
-    "report": {"records", "names", "wording", "strangers", "store", "papers", "counted", "stats", "scores"},
+    "report": {"records", "names", "wording", "strangers", "store", "papers", "counted", "frames", "stats", "scores"},
     "analysis": {"records", "names", "wording", "store", "report", "stats"},
     "suites": FLOOR
     | ROOMS
-    | {"engine", "group", "shared", "store", "plain", "plugins", "settings", "counted", "stats", "report"}
+    | {"engine", "group", "shared", "store", "plain", "plugins", "settings", "counted", "frames", "stats", "report"}
     | {"surroundings", "isolation"},
     "user": FLOOR
     | {
-        *("games", "datasets", "models", "attributions", "scores", "counted", "stats", "suites", "report"),
+        *("games", "datasets", "models", "attributions", "scores", "counted", "frames", "stats", "suites", "report"),
         *("engine", "store", "plain", "plugins", "adapters", "arguments", "progress", "runs", "isolation"),
     },
     "arguments": FLOOR | {"plugins", "store", "attributions"},

@@ -139,12 +139,19 @@ def of_shap(explainer: Any) -> Function:
         check_own(own, model, "an explainer of shap")
         given = x if isinstance(own, nn.Module) else as_array(x)  # tensors for those that explain torch modules
         values = explainer.shap_values(given) if hasattr(explainer, "shap_values") else explainer(given).values
-        stacked = torch.as_tensor(np.stack(values, -1) if isinstance(values, list) else np.asarray(values)).to(x)
-        if stacked.shape == x.shape:
-            return stacked
-        return stacked[torch.arange(len(x)), ..., target.cpu()].reshape(x.shape)
+        return of_targets(values, x, target)
 
     return attribute
+
+
+def of_targets(values: Any, x: Tensor, target: Tensor) -> Tensor:
+    """The values like x of the targets (n,), from those of all classes: in the last axis, or one array for each."""
+    if isinstance(values, list):
+        values = np.stack(values, -1)
+    stacked = torch.as_tensor(np.asarray(values)).to(x)
+    if stacked.shape == x.shape:
+        return stacked
+    return stacked[torch.arange(len(x)), ..., target.cpu()].reshape(x.shape)
 
 
 def of_zennit(thing: Any) -> Function:

@@ -62,8 +62,13 @@ def groups(tasks: Sequence[Task], arguments: Callable[[Task], Record]) -> list[l
         common = together.alike(arguments(task))
         if common is not None:
             found.setdefault(f"{task.id} {common!r}", []).append(task)
-    parts = [group[start : start + MOST] for group in found.values() for start in range(0, len(group), MOST)]
-    return [part for part in parts if len(part) > 1]
+    return [part for group in found.values() for part in parts(group)]
+
+
+def parts(group: Sequence[Task]) -> list[list[Task]]:
+    """A group cut into groups that are not too large."""
+    cut = [list(group[start : start + MOST]) for start in range(0, len(group), MOST)]
+    return [part for part in cut if len(part) > 1]
 
 
 def done(
@@ -90,7 +95,11 @@ def done(
         return
     say(f"{len(group)} at once are too many for the accelerator ({group[0].name} …)")
     torch.cuda.empty_cache()
+    for half in halves(group):
+        yield from done(half, arguments, say)
+
+
+def halves(group: Sequence[Task]) -> list[Sequence[Task]]:
+    """The halves of a group that are groups themselves."""
     middle = len(group) // 2
-    for half in (group[:middle], group[middle:]):
-        if len(half) > 1:
-            yield from done(half, arguments, say)
+    return [half for half in (group[:middle], group[middle:]) if len(half) > 1]

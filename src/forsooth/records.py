@@ -44,6 +44,7 @@ class Architecture:
 
     function  builds it, with arguments of its own; `models.build` builds all networks of images and tables alike
     layer     dotted name of the module whose output Grad-CAM reads; None where there is no convolution
+    channels_last  whether an accelerator is faster where the channels of a pixel lie together; for small nets it is not
     """
 
     name: str
@@ -51,6 +52,7 @@ class Architecture:
     layer: str | None
     cite: str
     version: int
+    channels_last: bool = False
 
 
 Status = Literal[

@@ -178,7 +178,7 @@ def perform(work: Work, plan: Plan, about: Mapping[str, Any]) -> None:
 
 def suite_facts(suite: Suite, settings: Any) -> dict[str, Any]:
     """What `run.json` says of the suite. Rows of settings that are not the suite's own have no board."""
-    ranked = isinstance(settings, type(suite.presets["quick"]))
+    ranked = type(settings) is type(suite.presets["quick"])
     factors: tuple[str, ...] = ()
     exhibits: tuple[str, ...] = ()
     metrics: tuple[Metric, ...] = ()

@@ -21,8 +21,9 @@ from forsooth.seeds import generator
 
 @pytest.fixture
 def however_small(monkeypatch):
-    """Windows are computed also where whole forwards of so small a network are as quick."""
+    """Windows are computed also where whole forwards of so small a network are as quick, few steps at a time."""
     monkeypatch.setattr(crops, "SAVES", 1)
+    monkeypatch.setattr(crops, "ENTRIES", {"cpu": 2**12})
 
 
 def perceptron(width=600):
@@ -37,7 +38,8 @@ def stride_one(side=20, *, padded=True, pool=2):
     layers += [nn.Conv2d(3, 2, 2, padding=1), nn.ReLU(), nn.Flatten()]
     inner = nn.Sequential(*layers)
     width = inner(torch.zeros(1, 2, side, side)).shape[1]
-    return seeded(nn.Sequential(nn.Sequential(*layers, nn.Linear(width, 3)), nn.Softmax(1)))
+    head = (nn.Linear(width, 5), nn.ReLU(), nn.Linear(5, 3))
+    return seeded(nn.Sequential(nn.Sequential(*layers, *head), nn.Softmax(1)))
 
 
 def with_strides(side=40):

@@ -12,7 +12,7 @@ from forsooth.models.samples import pooled
 from forsooth.models.small import cnn, llr, mlp
 from forsooth.models.together import Member, Options, can, fit_together
 from forsooth.models.train import fit
-from forsooth.records import Dataset
+from forsooth.records import Dataset, UsageError
 
 QUICK = Recipe(learning_rate=0.01, batch=32, epochs=4, restarts=0)
 CPU = torch.device("cpu")
@@ -113,3 +113,9 @@ def test_networks_that_are_no_plain_chain_are_trained_alone():
     assert not can(lambda: nn.Sequential(nn.Flatten(), nn.Linear(64, 8), nn.BatchNorm1d(8), nn.Linear(8, 2)), QUICK)
     assert not can(lambda: nn.Bilinear(2, 2, 2), QUICK)
     assert not can(NETS["mlp"], replace(QUICK, augment="flip"))
+
+
+def test_datasets_of_other_shapes_are_refused():
+    one = toy(noise=0.3)
+    with pytest.raises(UsageError, match=r"`datasets` must be of one shape, got \(200, 1, 8, 4\) and \(200, 1, 8, 8\)"):
+        pooled([one, replace(one, x=one.x[..., :4])], 2, CPU)

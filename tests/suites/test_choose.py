@@ -58,7 +58,7 @@ def test_bad_requests_name_the_argument():
 
 
 def test_classes_are_counted_by_name():
-    told = classes_of(torch.tensor([1, 0, 1]), role="fit", names=["T", "L"], where={"size": 8})
+    told = classes_of({"fit": torch.tensor([1, 0, 1])}, names=["T", "L"], where={"size": 8})
     assert told == [
         {"size": 8, "role": "fit", "class": "T", "count": 1},
         {"size": 8, "role": "fit", "class": "L", "count": 2},

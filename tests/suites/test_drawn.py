@@ -8,13 +8,14 @@ import torch
 
 from forsooth.datasets.class_pairs import of_pair
 from forsooth.datasets.manipulations import draw
+from forsooth.datasets.plain_images import Images
 from forsooth.datasets.planted import kinds_of, plant
 from forsooth.records import Choice, Dataset
 from forsooth.suites import articles
 from forsooth.suites.bam import SUITE as BAM
 from forsooth.suites.planted import SUITE as PLANTED
 from forsooth.suites.planted import data as planted
-from forsooth.suites.planted.data import DataSpec, Images
+from forsooth.suites.planted.data import DataSpec
 from forsooth.suites.planted.explanations import learned_from
 from forsooth.suites.planted.plan import panels
 
@@ -46,7 +47,7 @@ def test_images_of_a_sorted_folder_are_explained_evenly_and_stand_behind_each_ot
         assert torch.isin(rows, dataset.splits["train"]).all(), role
         assert even(dataset.strata[rows].unique(return_inverse=True)[1], 8) or len(rows) == len(dataset.splits["train"])
     rows = torch.cat([*planted.explained_rows(dataset, spec, samples=8).values()])
-    table = pd.DataFrame(planted.class_counts(dataset, rows, role="explained", where={}))
+    table = pd.DataFrame(planted.class_counts(dataset, {"explained": rows}, where={}))
     assert table["count"].tolist() == [2] * 8 and set(table["class"]) >= {"c0, with", "c3, without"}
 
 

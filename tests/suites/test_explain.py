@@ -75,3 +75,17 @@ def test_refusals_say_what_came():
     assert explain.refusal(shape.value) == {"failed": True, "status": "wrong shape", "message": str(shape.value)}
     facts = explain.attribute(record(lambda model, x, target: 1 / 0), question()).facts
     assert facts["status"] == "error" and facts["message"].startswith("ZeroDivisionError")
+
+
+def test_a_promise_is_checked_in_slices_that_fit_the_memory():
+    """A device that holds two inputs at once, as a card that is too small for all."""
+
+    def small(x):
+        if len(x) > 2:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return x * 2
+
+    keeps = record(lambda model, x, target: model(x), promise="complete to background", inputs=("table",))
+    asked = question(model=small, background=X[:3])
+    expected = explain.promised(keeps, lambda x: x * 2, X, asked.target, background=X[:3])
+    assert torch.equal(explain.promised_of(keeps, asked), expected)

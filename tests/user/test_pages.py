@@ -143,6 +143,12 @@ def test_a_page_of_an_answer_is_made_again_from_its_folder(folder):
     assert page.read_bytes() == before
 
 
+def test_what_lives_in_memory_is_told_by_its_kind():
+    assert pages.told(own_models.X) == "ndarray (40, 6), given in Python"
+    assert pages.told(["a text"] * 500) == "500 values, given in Python"
+    assert pages.told((0, Path("x.npy"), float("inf"))) == [0, "x.npy", None]
+
+
 def test_the_command_on_a_page_is_the_one_that_was_given(folder):
     request = forsooth.user.bias.BiasRequest(model="a:b", inputs="my x.npy", methods=("lime", "pfi"), target=1, seed=3)
     assert pages.command("bias", request) == (

@@ -46,22 +46,25 @@ def read(values: Any, argument: str = "inputs") -> Texts | None:
     """What a tokenizer gave, or an array of whole numbers, as texts; None where neither came."""
     if is_file(values):
         named = arrays_in(Path(values), argument)
-        values = named if IDS in named else next(iter(named.values()))
+        values = named if IDS in named else next(iter(named.values()), None)
     if isinstance(values, Mapping):
-        if IDS not in values:
-            raise UsageError(
-                f"`{argument}` must have {IDS}, as tokenizers give them, got {', '.join(map(str, values))}"
-            )
-        given = {str(name): _whole(value, argument) for name, value in values.items() if value is not None}
-        ids = given.pop(IDS)
-        odd = [name for name, value in given.items() if value.shape != ids.shape]
-        if odd:
-            raise UsageError(f"`{argument}` must have the shape {tuple(ids.shape)} in all entries, not so: {odd}")
-        return Texts(ids, given)
+        return of_tokenizer(values, argument)
     array = values if isinstance(values, Tensor | np.ndarray) else None
     if array is None or array.ndim != 2 or "int" not in str(array.dtype):
         return None
     return Texts(_whole(array, argument), {})
+
+
+def of_tokenizer(values: Mapping[Any, Any], argument: str) -> Texts:
+    """What a tokenizer gave: ids, and what has their shape beside them."""
+    if IDS not in values:
+        raise UsageError(f"`{argument}` must have {IDS}, as tokenizers give them, got {', '.join(map(str, values))}")
+    given = {str(name): _whole(value, argument) for name, value in values.items() if value is not None}
+    ids = given.pop(IDS)
+    odd = [name for name, value in given.items() if value.shape != ids.shape]
+    if odd:
+        raise UsageError(f"`{argument}` must have the shape {tuple(ids.shape)} in all entries, not so: {odd}")
+    return Texts(ids, given)
 
 
 def _whole(value: Any, argument: str) -> Tensor:
@@ -169,27 +172,40 @@ def opened(module: nn.Module, values: Any) -> Read | None:
     texts = read(values)
     if texts is None:
         return None
-    try:
-        table = embedding_of(module, texts)
-    except (TypeError, IndexError, RuntimeError, ValueError) as error:
-        if isinstance(values, Mapping) or "index out of range" in str(error):
-            raise UsageError(f"`model` must read these token ids, but it raised {error}") from error
-        table = None  # whole numbers that are no words: a module of numbers refuses them in its own way, later
+    table = table_of(module, texts, named=isinstance(values, Mapping))
     if table is None:
-        if isinstance(values, Mapping):
-            raise UsageError(f"`model` must look {IDS} up in an nn.Embedding, but {type(module).__name__} does not")
         return None
     with torch.no_grad(), one_thread():
         x = embedded(table, texts.ids)
-        parts = [
-            ask(module, texts.ids[rows], {name: value[rows] for name, value in texts.beside.items()})
-            for rows in torch.arange(len(x)).split(AT_ONCE)
-        ]
-        outputs = torch.cat(parts)
+        outputs = outputs_of(module, texts)
         if reads_embeddings(module, texts, x, outputs):
             return Read(Embedded(module), x, outputs, table, None)
     framed = Framed(module, table, texts)
     return Read(framed, x, outputs, table, framed)
+
+
+def table_of(module: nn.Module, texts: Texts, *, named: bool) -> nn.Embedding | None:
+    """`embedding_of`; None where the module has none, or cannot read whole numbers that may be no words.
+
+    named  a tokenizer gave the ids, so that they are words
+    """
+    table = None
+    try:
+        table = embedding_of(module, texts)
+    except (TypeError, IndexError, RuntimeError, ValueError) as error:
+        if named or "index out of range" in str(error):
+            raise UsageError(f"`model` must read these token ids, but it raised {error}") from error
+    if table is None and named:
+        raise UsageError(f"`model` must look {IDS} up in an nn.Embedding, but {type(module).__name__} does not")
+    return table
+
+
+def outputs_of(module: nn.Module, texts: Texts) -> Tensor:
+    """The logits (n, classes) of all texts, some at a time."""
+    parts = []
+    for rows in torch.arange(len(texts.ids)).split(AT_ONCE):
+        parts.append(ask(module, texts.ids[rows], {name: value[rows] for name, value in texts.beside.items()}))
+    return torch.cat(parts)
 
 
 def embedded(table: nn.Embedding, ids: Tensor) -> Tensor:

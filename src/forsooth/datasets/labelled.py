@@ -88,10 +88,7 @@ def listing(
     masks: list[str] = []
     if index is None:
         masks = masks_among(names)
-        pictures = [name for name in names if name not in set(masks)]
-        listed = by_folders(pictures)
-        if least == 1 and not listed:
-            listed = [Listed(name, "images") for name in pictures]
+        listed = without_index([name for name in names if name not in set(masks)], least=least)
     else:
         listed = there(by_index(index, path), readers, failed)
     check_classes_there(listed, path, images=len(names), least=least)
@@ -100,6 +97,14 @@ def listing(
     if masks:
         facts["masks"] = len(masks)
     return listed, facts
+
+
+def without_index(names: Sequence[str], *, least: int) -> list[Listed]:
+    """Images by folders, or all in one class where one is enough and none lies in a folder."""
+    listed = by_folders(names)
+    if least == 1 and not listed:
+        return [Listed(name, "images") for name in names]
+    return listed
 
 
 def masks_among(names: Sequence[str]) -> list[str]:

@@ -15,6 +15,7 @@ from forsooth.records import UsageError
 GROUPS = 50  # most groups of the jackknife: with as many, its errors are as good as those of a normal law
 FOLDS = 5  # of pairs, each guessed from the others
 MOST_PAIRS = 4_000  # of which interactions are guessed: it takes a system of as many equations
+Sides = list[tuple[Tensor, Tensor]]  # of the normal equations, of parts of the coalitions
 ROWS = 2**14  # coalitions whose products are made at once
 
 
@@ -34,22 +35,34 @@ def leverage(played: Game, *, samples: int, generator: torch.Generator, groups: 
     check(played, samples, groups)
     played = prepared(played, len(played.x) * samples)
     both = ends(played)
-    first, last = (value.double() for value in both)
     masks, weights = (t.to(played.x.device) for t in coalitions(played.count, samples, generator))
     values = values_of(played, masks)
-    largest = torch.stack([*both, values.abs().amax(1).to(first.dtype)]).abs().amax(0).to(values.dtype)
-    gains = values.double() - first[:, None]
+    largest = torch.stack([*both, values.abs().amax(1).to(both[0].dtype)]).abs().amax(0).to(values.dtype)
     group = groups_of(played.count, samples, len(masks), groups).to(masks.device)
-    total = last - first
+    gains = values.double() - both[0].double()[:, None]
+    phi, left = fitted(masks, weights, gains, both[1].double() - both[0].double(), group)
+    return estimated(phi.masked_fill(rounding_only(phi, largest)[:, None], 0), left, samples)
+
+
+def fitted(masks: Tensor, weights: Tensor, gains: Tensor, total: Tensor, group: Tensor) -> tuple[Tensor, Tensor]:
+    """`leaving_out` for gains (n, m) of coalitions (m, players), weights and groups (m,), with the guess taken off."""
     guess = interactions(masks, gains, group)
-    if guess is not None:
-        gains, total = gains - guess.gains, total - guess.total
-    sides = [sums(masks[group == one], weights[group == one], gains[:, group == one], total) for one in every(group)]
-    phi, left = leaving_out(sides, total)
-    if guess is not None:
-        phi, left = phi + guess.values, left + guess.values[:, None]
-    phi = phi.masked_fill(rounding_only(phi, largest)[:, None], 0)
-    return estimated(phi, left, samples)
+    if guess is None:
+        return leaving_out(sides_of(masks, weights, gains, total, group), total)
+    rest = total - guess.total
+    phi, left = leaving_out(sides_of(masks, weights, gains - guess.gains, rest, group), rest)
+    return phi + guess.values, left + guess.values[:, None]
+
+
+def sides_of(
+    masks: Tensor, weights: Tensor, gains: Tensor, total: Tensor, group: Tensor
+) -> list[tuple[Tensor, Tensor]]:
+    """Of the normal equations, of the whole layers and of each group."""
+    sides = []
+    for one in range(-1, int(group.max()) + 1):
+        own = group == one
+        sides.append(sums(masks[own], weights[own], gains[:, own], total))
+    return sides
 
 
 def check(played: Game, samples: int, groups: int) -> None:
@@ -108,11 +121,6 @@ def interactions(masks: Tensor, gains: Tensor, group: Tensor) -> Guess | None:
     return Guess(by_mask + ends[:, None], values, 2 * ends)  # above the empty coalition, as gains are
 
 
-def every(group: Tensor) -> list[int]:
-    """The whole layers first, then all groups."""
-    return list(range(-1, int(group.max()) + 1))
-
-
 def sums(masks: Tensor, weights: Tensor, gains: Tensor, total: Tensor) -> tuple[Tensor, Tensor]:
     """`normal_equations`, a part of the masks at a time."""
     gram = gains.new_zeros(masks.shape[1], masks.shape[1])
@@ -124,7 +132,7 @@ def sums(masks: Tensor, weights: Tensor, gains: Tensor, total: Tensor) -> tuple[
     return gram, rest
 
 
-def leaving_out(sides: list[tuple[Tensor, Tensor]], total: Tensor) -> tuple[Tensor, Tensor]:
+def leaving_out(sides: Sides, total: Tensor) -> tuple[Tensor, Tensor]:
     """The solution (n, players) and those without each group, (n, g, players); g is 0 where nothing was drawn.
 
     sides  of the normal equations, of the whole layers and of each group
@@ -132,20 +140,18 @@ def leaving_out(sides: list[tuple[Tensor, Tensor]], total: Tensor) -> tuple[Tens
     gram = torch.stack([side[0] for side in sides]).sum(0)
     rest = torch.stack([side[1] for side in sides]).sum(0)
     phi = solved(gram, rest, total)
-    kept = sides[0]
-    groups = sides[1:]
-    more = len(groups) / max(1, len(groups) - 1)  # what is left of a layer stands for all of it
-    without = [
-        solved(
-            kept[0] + more * (gram - kept[0] - own[0]),
-            kept[1] + more * (rest - kept[1] - own[1]),
-            total,
-        )
-        for own in groups
-    ]
+    without = [solved(*others(sides, gram, rest, place), total) for place in range(1, len(sides))]
     if not without:
         return phi, phi[:, None][:, :0]
     return phi, torch.stack(without, dim=1)
+
+
+def others(sides: Sides, gram: Tensor, rest: Tensor, place: int) -> tuple[Tensor, Tensor]:
+    """Both sides of all without one group: what is left of a layer stands for all of it."""
+    kept = sides[0]
+    own = sides[place]
+    more = (len(sides) - 1) / max(1, len(sides) - 2)
+    return kept[0] + more * (gram - kept[0] - own[0]), kept[1] + more * (rest - kept[1] - own[1])
 
 
 def estimated(phi: Tensor, left: Tensor, samples: int) -> Estimate:

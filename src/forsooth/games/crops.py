@@ -6,6 +6,7 @@ since laid upon it. The last map is read by a linear head, of which only what th
 or what comes behind is asked in full.
 """
 
+import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -13,11 +14,11 @@ import torch
 from torch import Tensor, nn
 
 from forsooth.games.chains import layers_of, may_rewrite, overwriting
+from forsooth.games.moving import Moving, laid, picked, rows_of, seen_by
 from forsooth.games.reach import Stage, blocks_of, stages_of
 from forsooth.games.values import Game, class_outputs, owners, part_of
 
 ENTRIES = {"cpu": 2**18, "cuda": 2**24}  # of the largest windows at some steps, which are taken together
-SMALL = torch.int16  # of the numbers of steps in one forward
 SAVES = 2**17  # products a step from which on this pays
 
 
@@ -48,9 +49,8 @@ def local(played: Game) -> Local | None:
     stages = stages_of(blocks, shape[1:])
     if not stages or min(stage.places for stage in stages) < 1:
         return None
-    saved = [stage.work(window=False) - stage.work(window=True) for stage in stages]
-    best = max(range(len(stages)), key=lambda k: sum(saved[: k + 1]))
-    if sum(saved[: best + 1]) < SAVES:
+    best = best_stage(stages)
+    if best is None:
         return None
     behind = layers[gone[best] :]
     last = stages[best]
@@ -58,6 +58,13 @@ def local(played: Game) -> Local | None:
         assert isinstance(behind[1], nn.Linear)
         return Local(tuple(stages), behind[1], overwriting(behind[2:]))
     return Local(tuple(stages[: best + 1]), None, overwriting(behind))
+
+
+def best_stage(stages: Sequence[Stage]) -> int | None:
+    """Up to which stage windows save most; None where they do not save enough to pay."""
+    saved = list(itertools.accumulate(stage.work(window=False) - stage.work(window=True) for stage in stages))
+    best = max(range(len(stages)), key=saved.__getitem__)
+    return best if saved[best] >= SAVES else None
 
 
 def reads_all(layers: Sequence[nn.Module]) -> bool:
@@ -108,12 +115,6 @@ def rows_of_maps(x: Tensor, parts: Local) -> list[Tensor]:
     return found
 
 
-def rows_of(x: Tensor) -> Tensor:
-    """A map (1, channels, h, w) place by place, and zeros for what lies beyond it. (places + 1, channels)"""
-    places = x[0].flatten(1).T
-    return torch.cat([places, places.new_zeros(1, places.shape[1])])
-
-
 def outputs(
     played: Game, joins: Tensor, parts: Local, kept: Sequence[Tensor], *, alone: bool = False
 ) -> Iterator[Tensor]:
@@ -133,7 +134,7 @@ def outputs(
             change = head_changes(parts.head, parts.stages[-1], moving).double()
             logits = said + (change if alone else change.cumsum(dim=0))
             said = said if alone else logits[-1:]
-            given = logits.to(played.x.dtype)
+            given = logits.to(played.x.dtype, copy=True)  # the rest overwrites it
         yield class_outputs(parts.rest, given, played.classes)[:, played.target[0]]
 
 
@@ -161,11 +162,6 @@ def last_maps(played: Game, joins: Tensor, parts: Local, kept: Sequence[Tensor],
         yield moving
 
 
-def picked(rows: Tensor, at: Tensor) -> Tensor:
-    """The rows (k, channels) at some places (…) of them, (…, channels): several times as fast as `rows[at]`."""
-    return rows.index_select(0, at.flatten()).view(*at.shape, rows.shape[1])
-
-
 def steps_at_once(parts: Local, device: torch.device) -> int:
     """How many steps go into one forward."""
     widest = max(
@@ -174,113 +170,6 @@ def steps_at_once(parts: Local, device: torch.device) -> int:
     if parts.head is None:
         widest = max(widest, parts.stages[-1].places * parts.stages[-1].block.conv.out_channels)
     return min(2**14, max(16, ENTRIES.get(device.type, ENTRIES["cpu"]) // widest))
-
-
-def corners(stage: Stage, pixels: Tensor, width: int) -> tuple[Tensor, Tensor]:
-    """The first row and the first column, (k,) each, of the windows of a stage's map that see pixels (k,)."""
-    tops = torch.tensor(stage.rows.starts, device=pixels.device)
-    lefts = torch.tensor(stage.columns.starts, device=pixels.device)
-    return tops[pixels // width], lefts[pixels % width]
-
-
-def seen_by(stage: Stage, pixels: Tensor, width: int) -> Tensor:
-    """The places of a stage's input that its windows read which see pixels (k,); beyond it, the last. (k, seen)"""
-    top, left = corners(stage, pixels, width)
-    sides = (stage.rows.before, stage.columns.before)
-    rows = stage.rows.first(top)[:, None] + torch.arange(stage.rows.seen, device=top.device)
-    columns = stage.columns.first(left)[:, None] + torch.arange(stage.columns.seen, device=top.device)
-    inside_rows = (rows >= 0) & (rows < sides[0])
-    inside = inside_rows[:, :, None] & ((columns >= 0) & (columns < sides[1]))[:, None]
-    places = rows[:, :, None] * sides[1] + columns[:, None]
-    return torch.where(inside, places, sides[0] * sides[1]).flatten(1)
-
-
-@dataclass(frozen=True)
-class Moving:
-    """A map at some steps: as it was before the first, with the windows of the steps laid upon it.
-
-    rows     (places + 1 + steps · window, channels): the map, zeros for what lies beyond it, the windows
-    places   (steps, window) that the windows cover
-    latest   (steps + 1, places + 1) the last step whose window covers a place, counted from 1; 0: none
-    shift    (steps + 1,) what to add to a place's number in a window that begins at 0
-    inner    (places + 1,) that number
-    alone    each window lies on the map by itself, as if there were no steps before
-    """
-
-    rows: Tensor
-    places: Tensor
-    latest: Tensor
-    shift: Tensor
-    inner: Tensor
-    alone: bool
-
-    def whole(self, step: int) -> Tensor:
-        """The map after a step, counted from 1, with the zeros beyond it. (places + 1, channels)"""
-        every = torch.arange(len(self.inner), device=self.inner.device)
-        last = self.latest[step].long()
-        return picked(self.rows, torch.where(last > 0, self.shift[last] + self.inner, every))
-
-    def at(self, places: Tensor, *, before: bool = False) -> Tensor:
-        """The map at places (steps, k) after each step, or before it. (steps, k, channels)"""
-        if before and self.alone:
-            return picked(self.rows, places)
-        last = self.latest[1:]
-        if before:
-            last = self.latest[: len(places)]
-        last = last.gather(1, places).long()
-        return picked(self.rows, torch.where(last > 0, self.shift[last] + self.inner[places], places))
-
-    def all_maps(self, stage: Stage) -> Tensor:
-        """The map after each step, (steps, channels, h, w) with the channels of a place together."""
-        every = torch.arange(stage.places, device=self.inner.device)
-        last = self.latest[1:, :-1].long()
-        maps = picked(self.rows, torch.where(last > 0, self.shift[last] + self.inner[:-1], every))
-        return maps.unflatten(1, (stage.rows.side, stage.columns.side)).permute(0, 3, 1, 2)
-
-    def windows(self) -> Tensor:
-        """What the windows hold, (steps, window, channels)."""
-        return self.rows[len(self.inner) :].unflatten(0, self.places.shape)
-
-
-def laid(stage: Stage, windows: Tensor, kept: Tensor, pixels: Tensor, width: int, *, alone: bool) -> Moving:
-    """A stage's map at steps in which pixels (k,) join.
-
-    windows  (k, seen, channels) of the stage's input
-    kept     (places + 1, channels) the map before the first step
-    alone    each window lies on `kept` by itself
-    """
-    rows = stage.rows
-    columns = stage.columns
-    crops = windows.unflatten(1, (rows.seen, columns.seen)).permute(0, 3, 1, 2)
-    made = stage.block(crops).permute(0, 2, 3, 1).flatten(0, 2)  # (k · window, channels)
-    top, left = corners(stage, pixels, width)
-    inner = torch.arange(stage.window, device=top.device)
-    inner = inner // columns.window * columns.side + inner % columns.window
-    places = (top * columns.side + left)[:, None] + inner  # (k, window)
-    number = torch.arange(1, len(pixels) + 1, device=top.device)
-    latest = places.new_zeros(len(pixels) + 1, len(kept), dtype=SMALL)
-    latest[1:].scatter_(1, places, number[:, None].to(SMALL).expand_as(places))
-    if not alone:
-        latest = running_maximum(latest)
-    shift = len(kept) + (number - 1) * stage.window - (top * columns.window + left)
-    every = torch.arange(len(kept), device=top.device)
-    within = every // columns.side * columns.window + every % columns.side
-    return Moving(torch.cat([kept, made]), places, latest, torch.cat([shift[:1], shift]), within, alone)
-
-
-def running_maximum(numbers: Tensor) -> Tensor:
-    """The largest number so far in each column of numbers (k, m), which are overwritten.
-
-    By doubling, between two buffers: several times as fast as `cummax`.
-    """
-    other = torch.empty_like(numbers)
-    distance = 1
-    while distance < len(numbers):
-        other[:distance] = numbers[:distance]
-        torch.maximum(numbers[distance:], numbers[:-distance], out=other[distance:])
-        numbers, other = other, numbers
-        distance *= 2
-    return numbers
 
 
 def head_changes(head: nn.Linear, stage: Stage, moving: Moving) -> Tensor:

@@ -55,17 +55,22 @@ class Block:
         if (rows.pool_step, columns.pool_step) != (1, 1):
             size = (rows.pool, columns.pool)
             return F.max_pool2d(z, size, (rows.pool_step, columns.pool_step)).relu()
-        for _ in range(1, rows.pool):
-            z = torch.maximum(z[:, :, :-1], z[:, :, 1:])
-        for _ in range(1, columns.pool):
-            z = torch.maximum(z[..., :-1], z[..., 1:])
-        return z.relu()
+        return shifted_maxima(z, rows.pool, columns.pool).relu()
 
     def padded(self, x: Tensor) -> Tensor:
         """The block on whole maps (n, channels, h, w)."""
         rows = self.rows
         columns = self.columns
         return self(F.pad(x, (columns.front, columns.behind, rows.front, rows.behind)))
+
+
+def shifted_maxima(z: Tensor, rows: int, columns: int) -> Tensor:
+    """A pool of so many rows and columns with stride one."""
+    for _ in range(1, rows):
+        z = torch.maximum(z[:, :, :-1], z[:, :, 1:])
+    for _ in range(1, columns):
+        z = torch.maximum(z[..., :-1], z[..., 1:])
+    return z
 
 
 @dataclass(frozen=True)

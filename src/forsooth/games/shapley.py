@@ -1,7 +1,8 @@
 """Shapley values of games: exactly, from all coalitions, and by random orders of joining, with standard errors."""
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -34,6 +35,16 @@ class Estimate:
     groups: Tensor
     sizes: Tensor
     permutations: int
+
+
+def joined(parts: Sequence[Estimate]) -> Estimate:
+    """The Shapley values of all games, from estimates of some of them that were made alike."""
+    return replace(
+        parts[0],
+        values=torch.cat([part.values for part in parts]),
+        error=torch.cat([part.error for part in parts]),
+        groups=torch.cat([part.groups for part in parts]),
+    )
 
 
 def exact(played: Game) -> Estimate:

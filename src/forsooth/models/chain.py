@@ -83,6 +83,11 @@ def chain(module: nn.Module, convolution: str) -> Link:
             name, layer = rest.popleft()
             links.append(_link(name, layer, dropouts))
             dropouts += isinstance(layer, nn.Dropout)
+    return _joined(links)
+
+
+def _joined(links: Sequence[Link]) -> Link:
+    """One link after the other."""
 
     def forward(x: Tensor, weights: Weights, drops: Drops) -> Tensor:
         for link in links:

@@ -20,7 +20,7 @@ class Gate:
         Where p* is 1 no accuracy can prove that the artefact is used: there a good model is enough.
         """
         if p_star < 1 and p_value > self.max_p_value:
-            return f"accuracy {accuracy:.1%} is within luck of p* = {p_star:.0%}: it need not use the artefact"
+            return f"accuracy {accuracy:.1%} could be chance at p* = {p_star:.0%}: it need not use the artefact"
         if accuracy < self.accuracy:
             return below_gate(accuracy, self.accuracy)
         return ""

@@ -116,11 +116,12 @@ def residual_small(*, size: int = 64, variant: str = "paper", channels_in: int =
     return small_resnet(channels_in=channels_in, classes=classes, width=16, blocks=(1, 1, 1), stride=2)
 
 
-RESNET20 = Architecture("resnet20", partial(cifar_resnet, depth=20), layer="layer3", cite="he2016deep", version=1)
-RESNET32 = Architecture("resnet32", partial(cifar_resnet, depth=32), layer="layer3", cite="he2016deep", version=1)
-RESNET44 = Architecture("resnet44", partial(cifar_resnet, depth=44), layer="layer3", cite="he2016deep", version=1)
-RESNET56 = Architecture("resnet56", partial(cifar_resnet, depth=56), layer="layer3", cite="he2016deep", version=1)
+_of_cifar = partial(Architecture, layer="layer3", cite="he2016deep", version=1, channels_last=True)
+RESNET20 = _of_cifar("resnet20", partial(cifar_resnet, depth=20))
+RESNET32 = _of_cifar("resnet32", partial(cifar_resnet, depth=32))
+RESNET44 = _of_cifar("resnet44", partial(cifar_resnet, depth=44))
+RESNET56 = _of_cifar("resnet56", partial(cifar_resnet, depth=56))
 RESIDUAL_SMALL = Architecture("residual_small", residual_small, layer="layer3", cite="he2016deep", version=1)
-_of_cifar = partial(of_fixed_images, channels=3, classes=10, variant="paper")
-BUILDERS = {record.name: _of_cifar(record.function) for record in (RESNET20, RESNET32, RESNET44, RESNET56)}
+_built = partial(of_fixed_images, channels=3, classes=10, variant="paper")
+BUILDERS = {record.name: _built(record.function) for record in (RESNET20, RESNET32, RESNET44, RESNET56)}
 BUILDERS["residual_small"] = of_images(residual_small)

@@ -62,8 +62,7 @@ def pooled(datasets: Iterable[Dataset], count: int, device: torch.device) -> Poo
         if not place:
             x = torch.empty(count, *dataset.x.shape, device=device, dtype=dataset.x.dtype)
             y = torch.empty(count, len(dataset.y), device=device, dtype=dataset.y.dtype)
-        if dataset.x.shape != x.shape[1:]:
-            raise UsageError(f"`datasets` must be of one shape, got {tuple(dataset.x.shape)} and {tuple(x.shape[1:])}")
+        _check_shape(dataset, x)
         x[place].copy_(dataset.x)
         y[place].copy_(dataset.y)
         own = {name: dataset.splits[name].to(device) for name in SPLITS}
@@ -71,3 +70,9 @@ def pooled(datasets: Iterable[Dataset], count: int, device: torch.device) -> Poo
         for name in SPLITS:
             rows[name].append(own[name] + place * len(dataset.x))
     return Pool(x.flatten(0, 1), y.flatten(), {name: torch.stack(parts) for name, parts in rows.items()}, each)
+
+
+def _check_shape(dataset: Dataset, x: Tensor) -> None:
+    """UsageError unless the images have the shape of those of every dataset in x (datasets, n, *shape)."""
+    if dataset.x.shape != x.shape[1:]:
+        raise UsageError(f"`datasets` must be of one shape, got {tuple(dataset.x.shape)} and {tuple(x.shape[1:])}")

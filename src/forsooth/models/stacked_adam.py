@@ -27,12 +27,16 @@ class StackedAdam:
         self.flat = torch.stack(rows).requires_grad_()
         self.steps = 0
         for module, row in zip(modules, self.flat.detach(), strict=True):
-            for p, piece in zip(module.parameters(), row.split(self.sizes), strict=True):
-                p.data = piece.view_as(p)
+            self._share(module, row)
         self.mean = torch.zeros_like(rows[0]).repeat(len(modules), 1)
         self.square = torch.zeros_like(self.mean)
         self.left = self._left(1)[0]  # 1 - rate^steps, for both rates
         self.coming = self._left(AHEAD)
+
+    def _share(self, module: nn.Module, row: Tensor) -> None:
+        """Make the parameters of a module pieces of a row (all,)."""
+        for p, piece in zip(module.parameters(), row.split(self.sizes), strict=True):
+            p.data = piece.view_as(p)
 
     def pieces(self) -> list[Tensor]:
         """The parameters of all networks, (k, *shape) each, with a gradient to `flat`."""

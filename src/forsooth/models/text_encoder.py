@@ -6,7 +6,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from forsooth.models.recurrent import Embedding, embedding_of, full_lengths, lengths_of, longest_of, present
+from forsooth.models.recurrent import Embedding, embedding_of, lengths_of, longest_of, present
 from forsooth.models.vit import Block
 from forsooth.records import Architecture, UsageError
 
@@ -43,20 +43,21 @@ class TextEncoder(nn.Module):
         lengths  (n,) int64; None: no padding
         """
         mask = None
-        there = None
         if lengths is not None:
-            there = present(lengths, embedded.shape[1])  # (n, length)
-            mask = (there | (lengths == 0)[:, None])[:, None, None]  # a row of no words attends to something, unseen
-        else:
-            lengths = full_lengths(embedded)
+            there = present(lengths, embedded.shape[1]) | (lengths == 0)[:, None]
+            mask = there[:, None, None]  # a row of no words attends to something, and none of it is in the mean
         tokens = self.enter(embedded) + waves(embedded.shape[1], self.enter.out_features).to(embedded)
         for block in self.blocks:
             tokens = block(tokens, mask)
-        tokens = self.norm(tokens)
-        if there is not None:
-            tokens = tokens * there[..., None]
-        mean = tokens.sum(1) / lengths.clamp(min=1)[:, None]
-        return Read(self.head(mean))
+        return Read(self.head(mean_of(self.norm(tokens), lengths)))
+
+
+def mean_of(tokens: Tensor, lengths: Tensor | None) -> Tensor:
+    """The mean (n, width) of the words of tokens (n, length, width); zeros where there is no word."""
+    if lengths is None:
+        return tokens.mean(1)
+    there = present(lengths, tokens.shape[1])
+    return (tokens * there[..., None]).sum(1) / lengths.clamp(min=1)[:, None]
 
 
 def waves(length: int, width: int) -> Tensor:

@@ -194,12 +194,16 @@ class Stack:
             for keeper, (loss, accuracy) in zip(keepers, self._validated(), strict=True):
                 if not keeper.over:
                     keeper.see(loss, accuracy)
-        seconds = time.perf_counter() - begun
-        count = self.adam.steps
-        way = f"{self.way.convolution}, {self.way.stack}"
-        each = 1e3 * seconds / max(1, count)
-        tell(f"{len(keepers)} networks ({way}): {count:,} steps, {seconds:.1f} s, {each:.2f} ms a step with validation")
+        tell(self._said(time.perf_counter() - begun))
         return keepers
+
+    def _said(self, seconds: float) -> str:
+        """How long a training took."""
+        way = f"{self.way.convolution}, {self.way.stack}"
+        count = self.adam.steps
+        each = 1e3 * seconds / max(1, count)
+        took = f"{count:,} steps, {seconds:.1f} s, {each:.2f} ms a step with validation"
+        return f"{len(self.modules)} networks ({way}): {took}"
 
     def _step(self, rows: Tensor, drops: Drops) -> None:
         self.adam.step(torch.autograd.grad(self.loss(rows, drops), self.adam.flat)[0])
@@ -225,17 +229,23 @@ class Stack:
     def _validated(self) -> list[tuple[float, float]]:
         """Loss and accuracy of each network on its `val`."""
         rows = self.rows["val"]
-        drops = self.drawn(rows.shape[1], training=False)
-        parts = []
-        size = self.recipe.batch * (ON_ACCELERATORS if rows.device.type != "cpu" else 1)
-        for start in range(0, rows.shape[1], size):
-            part = slice(start, start + size)
-            parts.append(self.logits(self.pool.x[rows[:, part]], [drop[:, part] for drop in drops]))
-        logits = torch.cat(parts, 1)
+        logits = self._predicted(rows)
         losses = torch.stack([loss_of(own, self.pool.y[r], self.recipe) for own, r in zip(logits, rows, strict=True)])
         right = share_right(logits.flatten(0, 1), self.pool.y[rows].flatten(), groups=len(rows))
         found = zip(losses.tolist(), right.tolist(), strict=True)
         return [(loss, share if loss == loss and abs(loss) != float("inf") else -1.0) for loss, share in found]
+
+    def _predicted(self, rows: Tensor) -> Tensor:
+        """Logits (k, n, classes) on rows (k, n), some batches at a time."""
+        drops = self.drawn(rows.shape[1], training=False)
+        size = self.recipe.batch
+        if rows.device.type != "cpu":
+            size *= ON_ACCELERATORS
+        parts = []
+        for start in range(0, rows.shape[1], size):
+            part = slice(start, start + size)
+            parts.append(self.logits(self.pool.x[rows[:, part]], [drop[:, part] for drop in drops]))
+        return torch.cat(parts, 1)
 
     def _quickest(self, tell: Tell) -> Way:
         """The way whose step takes the least time here; the weights stay as they were."""

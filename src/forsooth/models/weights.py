@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from forsooth import strangers
-from forsooth.digests import digest
+from forsooth.digests import digest, require_same
 from forsooth.records import UsageError
 
 Net = TypeVar("Net", bound=nn.Module)
@@ -46,6 +46,13 @@ def load(module: Net, path: str | Path, *, but_last: bool = False) -> Net:
             f"`path` must hold the weights of this {type(module).__name__}, got {path}; {'; '.join(problems)}"
         )
     module.load_state_dict(entries, strict=False)
+    return module
+
+
+def load_same(module: Net, file: WeightsFile) -> Net:
+    """The module in eval mode, with the weights of a file, which must be as it was."""
+    load(module, file.path).eval()
+    require_same(digest(file.path), file.digest, file.path)
     return module
 
 

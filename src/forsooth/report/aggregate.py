@@ -16,12 +16,14 @@ from forsooth.names import unknown
 from forsooth.records import NO_MODEL, SCORED, UsageError
 from forsooth.report.shape import wrong_fields
 from forsooth.scores import METRICS
+from forsooth.store import file_sum, locked
 from forsooth.wording import text
 
 COLUMNS = (
     *("part", "model", "model_seed", "method", "metric"),
     *("sample", "value", "status", "message", "cell"),
 )
+SUMMED = ("scores.parquet", "timings.parquet", "pictures.safetensors")
 NUMBERS = ("integer", "floating", "mixed-integer-float", "empty")
 TEXTS = ("string", "empty")
 ANY = (*NUMBERS, *TEXTS, "boolean", "mixed", "mixed-integer")
@@ -59,14 +61,27 @@ def read(run_dir: str | Path) -> Results:
     for name in ("run.json", "scores.parquet"):
         if not (folder / name).is_file():
             raise UsageError(f"`run_dir` must hold run.json and scores.parquet, got {folder} without {name}")
-    run = {**DEFAULTS, **about(folder)}
-    return Results(
-        folder=folder,
-        run=run,
-        rows=_rows(folder / "scores.parquet", run["factors"]),
-        timings=read_timings(folder),
-        pictures=_pictures(folder),
-    )
+    with locked(folder):  # a run that goes on may be writing its files
+        run = {**DEFAULTS, **about(folder)}
+        _check_sums(folder, run)
+        return Results(
+            folder=folder,
+            run=run,
+            rows=_rows(folder / "scores.parquet", run["factors"]),
+            timings=read_timings(folder),
+            pictures=_pictures(folder),
+        )
+
+
+def _check_sums(folder: Path, run: Mapping[str, Any]) -> None:
+    """UsageError where a file is not the one that was written with this run.json; older ones have no sums."""
+    sums = run.get("sums")
+    if not isinstance(sums, dict):
+        return
+    for name in SUMMED:
+        file = folder / name
+        if name in sums and file.is_file() and file_sum(file.read_bytes()) != sums[name]:
+            raise UsageError(f"{file} is not what was written with run.json: the same run command writes both again")
 
 
 def about(folder: Path) -> dict[str, Any]:

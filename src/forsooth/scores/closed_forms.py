@@ -133,6 +133,36 @@ def smooth_squares_error(case: Case) -> Tensor:
     return case.v**2 * (variance / 25).sqrt()
 
 
+def differences(values: Tensor, form: Form, case: Case, *, tolerance: float, errors: float) -> dict[str, float | None]:
+    """How far values (n, 2) are from a closed form, in columns.
+
+    value, standard_error  the difference that chance excuses least, and its error
+    excess                 that over what chance and rounding excuse, `tolerance` and so many standard `errors`: above 1
+                           a method does not say what it must
+    times_error            root mean square of all differences in standard errors; None where nothing is drawn
+    signal, suppressor     of the first input, and what was said of them
+    """
+    expected = form.value(case)
+    difference = (values - expected).abs()
+    error = form.error(case).expand_as(difference)
+    excess = difference / (tolerance + errors * error)
+    worst = int(excess.argmax())
+    times_error = None
+    if error.all():
+        times_error = (difference / error).square().mean().sqrt().item()
+    return {
+        "value": difference.flatten()[worst].item(),
+        "standard_error": error.flatten()[worst].item(),
+        "excess": excess.max().item(),
+        "times_error": times_error,
+        "signal": expected[0, 0].item(),
+        "our_signal": values[0, 0].item(),
+        "suppressor": expected[0, 1].item(),
+        "our_suppressor": values[0, 1].item(),
+        "largest_suppressor": expected[:, 1].abs().max().item(),
+    }
+
+
 GRADIENT = Form("v", lambda case: case.v)
 MODULUS = Form("|v|", lambda case: case.v.abs())
 PRODUCT = Form("v x", lambda case: case.products)

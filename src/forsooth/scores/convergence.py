@@ -4,13 +4,14 @@
 """
 
 import math
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
 
 from forsooth.games.shapley import Estimate
 from forsooth.records import UsageError
-from forsooth.scores.bias import chosen, same_shape
+from forsooth.scores.bias import PAIRS, chosen, same_shape
 from forsooth.scores.jackknife import jackknife
 from forsooth.scores.norms import means_over
 
@@ -56,6 +57,20 @@ def instability(draws: Tensor) -> Tensor:
     weight = 2 * torch.arange(r, dtype=torch.float64, device=draws.device) - (r - 1)
     differences = torch.einsum("r,rnp->np", weight, ordered) / (r * (r - 1) / 2)
     return differences.mean(1) / ordered.abs().mean((0, 2))
+
+
+def anchor_instability(values: Tensor, maps: Sequence[Tensor]) -> float:
+    """The instability of the mean value over the groups S that maps choose, a mean over all ends and fractions.
+
+    values  (r, n, players), draws of the Shapley values
+    maps    (n, players) each; E is over their groups
+    """
+    instabilities = []
+    for end, fraction in PAIRS:
+        groups = [chosen(players, fraction=fraction, end=end) for players in maps]
+        anchor = torch.stack([(values * s).sum(2) / s.sum(1) for s in groups]).nanmean(0)  # (r, n)
+        instabilities.append(instability(anchor))
+    return torch.stack(instabilities).nanmean().item()
 
 
 def variance_ratio(attribution: Tensor, shapley: Estimate, *, fraction: float, end: str) -> Tensor:

@@ -33,6 +33,14 @@ class Interval(NamedTuple):
     def __str__(self) -> str:
         return f"{self.mean:.2f} [{self.low:.2f}, {self.high:.2f}], n = {self.n}"
 
+    def columns(self, *names: str) -> dict[str, float]:
+        """The mean, its two ends and n as columns of a table, as far as they are named.
+
+        >>> Interval(0.5, 0.2, 0.8, 10).columns("share", "low", "high")
+        {'share': 0.5, 'low': 0.2, 'high': 0.8}
+        """
+        return dict(zip(names, self, strict=False))
+
 
 def no_interval(mean: float = np.nan, n: int = 0) -> Interval:
     """A number whose spread is unknown."""

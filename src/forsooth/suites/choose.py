@@ -61,17 +61,18 @@ def placed(name: str, place: int) -> str:
 
 
 def classes_of(
-    labels: Tensor, *, role: str, names: Sequence[str] | None = None, where: Mapping[str, Any] | None = None
+    labels: Mapping[str, Tensor], *, where: Mapping[str, Any], names: Sequence[str] | None = None
 ) -> list[dict[str, Any]]:
-    """How many rows of each class take part in a role, for the run to keep and its page to show.
+    """How many rows of each class take part in each role, for the run to keep and its page to show.
 
-    labels  (k,) int, the classes of the chosen rows
-    names   of the classes, by number; None: the numbers themselves
+    labels  role -> (k,) int, the classes of the rows that take part in it
     where   the factors of the panel that these rows belong to
+    names   of the classes, by number; None: the numbers themselves
     """
-    values, counts = labels.cpu().unique(return_counts=True)
     lines = []
-    for value, count in zip(values.tolist(), counts.tolist(), strict=True):
-        name = str(value) if names is None else names[value]
-        lines.append({**(where or {}), "role": role, "class": name, "count": count})
+    for role, own in labels.items():
+        values, counts = own.cpu().unique(return_counts=True)
+        for value, count in zip(values.tolist(), counts.tolist(), strict=True):
+            name = str(value) if names is None else names[value]
+            lines.append({**where, "role": role, "class": name, "count": count})
     return lines

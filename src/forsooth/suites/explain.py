@@ -19,6 +19,7 @@ from forsooth.scores.transport import Normaliser
 from forsooth.surroundings import lent_randomness as lent_randomness
 
 Wrap = Callable[[Method], Method]
+Values = Tensor | Sequence[Any]
 BOUNDED: Mapping[str, Normaliser] = {"emd": "largest", "emd_released": "released"}  # what each divides by
 VALUES_AT_ONCE = 2**20  # input values handed to a method at once: 256 images of 64×64
 
@@ -227,16 +228,13 @@ def score_rows(
     samples   (n,) the samples' numbers
     """
     states = [state_of(one) for one in maps]
-    rows = []
+    messages = [MAP_MESSAGES.get(state, "") for state in states]
+    rows: list[Row] = []
     for metric in metrics:
-        values = metric.function(maps, *(reads[name] for name in metric.reads)).tolist()
-        for sample, value, state in zip(samples, values, states, strict=True):
-            status = "undefined" if state == "ok" and value != value else state
-            message = MAP_MESSAGES.get(status, "")
-            rows.append(
-                template.having(metric=metric.name, sample=int(sample), value=value, status=status, message=message)
-            )
-    return rows
+        values = metric.function(maps, *(reads[name] for name in metric.reads))
+        own = template.having(metric=metric.name)
+        rows += rows_by_sample(own, samples, value=values, status=states, message=messages)
+    return [row.having(status="undefined") if row.status == "ok" and row.value != row.value else row for row in rows]
 
 
 def metric_rows(
@@ -272,6 +270,16 @@ def state_of(one: Tensor) -> Status:
     if bool((one == 0).all()):
         return "zero map"
     return "ok"
+
+
+def rows_by_sample(template: Row, samples: Values, **columns: Values) -> list[Row]:
+    """A row for each sample (n,), with its own value in each of the columns, (n,) each."""
+    lists = {name: values.tolist() if isinstance(values, Tensor) else values for name, values in columns.items()}
+    numbers = samples.tolist() if isinstance(samples, Tensor) else samples
+    rows = []
+    for sample, *own in zip(numbers, *lists.values(), strict=True):
+        rows.append(template.having(sample=int(sample), **dict(zip(lists, own, strict=True))))
+    return rows
 
 
 def skipped(template: Row, reason: str) -> Row:

@@ -32,6 +32,11 @@ def above(claim: str, found: Interval, limit: float = 0.0, more: str = "") -> st
     return verdict(claim, found, holds=found.low > limit, fails=found.high <= limit, more=more)
 
 
+def below(claim: str, found: Interval, limit: float, more: str = "") -> str:
+    """The verdict on "less than `limit`"."""
+    return verdict(claim, found, holds=found.high < limit, fails=found.low >= limit, more=more)
+
+
 def all_above(claims: Mapping[str, Sequence[float] | pd.Series], *, level: float = 0.025) -> list[str]:
     """The verdicts on "more than 0" for many means at once, by t tests over models that Holm corrects for their number.
 

@@ -14,6 +14,8 @@ from forsooth import runs
 from forsooth.adapters.methods import NamedMethod
 from forsooth.user.results import Result, as_text
 
+MOST = 60  # values of a list that a page repeats; methods are fewer, texts may be many
+
 
 @dataclass(frozen=True)
 class Page:
@@ -103,8 +105,8 @@ def asked(request: Any) -> dict[str, Any]:
 def told(value: Any) -> Any:
     """A value that JSON can hold, or words for it.
 
-    >>> told(("a", 2)), told(float("nan")), told(dict)
-    (['a', 2], None, 'type, given in Python')
+    >>> told(("a", 2)), told(float("nan")), told(dict), told(["a text"] * 500)
+    (['a', 2], None, 'type, given in Python', '500 values, given in Python')
     """
     if isinstance(value, float):
         return value if math.isfinite(value) else None
@@ -113,6 +115,8 @@ def told(value: Any) -> Any:
     if isinstance(value, Path):
         return str(value)
     if isinstance(value, tuple | list):
+        if len(value) > MOST:
+            return f"{len(value)} values, given in Python"
         return [told(part) for part in value]
     if isinstance(value, Mapping):
         return {str(name): told(part) for name, part in value.items()}

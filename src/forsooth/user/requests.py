@@ -1,12 +1,24 @@
 """What the user's requests have in common: words that a task can carry, and a folder for the answer."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, TypeVar
+
+from torch import nn
 
 from forsooth import store
-from forsooth.adapters import inputs
+from forsooth.adapters import inputs, models
+
+
+class HasDigest(Protocol):
+    """What is fixed before the work begins."""
+
+    @property
+    def digest(self) -> str: ...
+
+
+Prepared = TypeVar("Prepared", bound=HasDigest)
 
 
 def plain_words(request: Any, *, without: Collection[str] = ()) -> dict[str, Any] | None:
@@ -24,6 +36,16 @@ def plain_words(request: Any, *, without: Collection[str] = ()) -> dict[str, Any
     if not isinstance(request.model, str):
         return None
     return words
+
+
+def rebuilt(prepare: Callable[[Any, Any], Prepared], request: Any, digest: str) -> Prepared:
+    """What `prepare` makes of a request in another process: the same as where the work began, or a UsageError."""
+    model = models.load_model(request.model)
+    if isinstance(model, nn.Module):
+        model.eval()
+    prepared = prepare(model, request)
+    models.check_same(prepared.digest, digest, request.model)
+    return prepared
 
 
 def answer_folder(out: Path | None, name: str) -> Path | None:

@@ -92,12 +92,12 @@ def test_post_hoc_methods_on_the_same_models(out):
     assert "Article, attention. near 1 (interval above 0.9):" in words
 
 
-KEY = ("CN", "attention", "lime")
+KEY = {"kind": "CN", "model": "attention", "method": "lime"}
 
 
 def test_verdicts_on_post_hoc_methods_by_hand():
     rows = pd.DataFrame({"sample": [0, 0, 1, 1], "model_seed": [0, 1, 0, 1], "value": [0.9, 1.0, 0.94, 1.0]})
-    line = reproduce_post_hoc.line_of(KEY, rows.assign(frequency=0.04, status="ok"))
+    line = KEY | reproduce_post_hoc.line_of(rows.assign(frequency=0.04, status="ok"))
     assert line["attr"] == pytest.approx(0.96) and line["documents"] == 2  # documents: 0.95 and 0.97
     assert line["sd_trainings"] == pytest.approx((1 - 0.92) / 2**0.5)
     sure = {**line, "low": 0.95, "high": 0.97}
@@ -112,12 +112,12 @@ def test_maps_without_weight_are_counted_and_named():
         {"sample": [2], "model_seed": 0, "value": float("nan"), "frequency": 0.5, "status": "zero map"}
     )
     rows = pd.DataFrame({"sample": [0, 1], "model_seed": 0, "value": [0.2, 1.0], "frequency": 0.04, "status": "ok"})
-    line = reproduce_post_hoc.line_of(KEY, pd.concat([rows, empty]))
+    line = KEY | reproduce_post_hoc.line_of(pd.concat([rows, empty]))
     assert (line["attr"], line["attr_defined"], line["failed"]) == pytest.approx((0.4, 0.6, 1 / 3))
     assert (line["documents"], line["low"], line["high"]) == (3, 0, 1)
     (sentence,) = reproduce_post_hoc.silent(pd.DataFrame([line]))
     assert "count as 0. CN, attention, lime: 33%, without them 0.60." in sentence
-    nothing = reproduce_post_hoc.line_of(KEY, empty)
+    nothing = KEY | reproduce_post_hoc.line_of(empty)
     assert nothing["attr"] == 0 and nothing["failed"] == 1 and nothing["attr_defined"] != nothing["attr_defined"]
     assert not reproduce_post_hoc.silent(pd.DataFrame([{**line, "failed": 0.0}]))
 
@@ -130,7 +130,7 @@ def test_methods_are_listed_from_the_highest():
 
 def test_documents_that_lack_the_words_take_no_part():
     rows = pd.DataFrame({"sample": [0, 1, 2], "model_seed": 0, "value": [0.2, 1.0, np.nan], "frequency": 0.04})
-    line = reproduce_post_hoc.line_of(KEY, rows.assign(status=["ok", "ok", "no such words"]))
+    line = KEY | reproduce_post_hoc.line_of(rows.assign(status=["ok", "ok", "no such words"]))
     assert line["documents"] == 2 and line["attr"] == pytest.approx(0.6) and line["failed"] == 0
 
 
@@ -138,9 +138,14 @@ def counts(**columns) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
+def line_of_model(kind: str, model: str, target: float, documents: pd.DataFrame) -> dict[str, object]:
+    key = {"kind": kind, "model": model, "number": 0, "target": target}
+    return key | reproduce_rationales.line_of(documents.assign(**key))
+
+
 def test_the_line_of_figure_8_by_hand():
     documents = counts(hits=[1, 2], selected=[2, 2], relevant=[1, 3], words=[10, 10], misled=[1, 0])
-    line = reproduce_rationales.line_of(("CN", "rationale_relaxed", 0, 0.2), documents)
+    line = line_of_model("CN", "rationale_relaxed", 0.2, documents)
     assert (line["kind"], line["model"], line["number"], line["target"]) == ("CN", "rationale_relaxed", 0, 0.2)
     assert line["selected"] == 0.2 and line["precision"] == 0.75 and line["recall"] == 0.75 and line["misled"] == 0.25
     assert line["best_precision_dataset"] == 1 and line["best_precision_document"] == 0.75
@@ -150,7 +155,7 @@ def test_the_line_of_figure_8_by_hand():
 
 def test_a_model_that_selects_nothing_has_no_precision_and_a_recall_without_an_interval():
     documents = counts(hits=[0, 0], selected=[0, 0], relevant=[1, 3], words=[10, 10], misled=[0, 0])
-    line = reproduce_rationales.line_of(("Article", "rationale_reinforce", 0, 0.1), documents)
+    line = line_of_model("Article", "rationale_reinforce", 0.1, documents)
     assert line["recall"] == 0 and np.isnan([line["precision"], line["recall_low"], line["best_recall_dataset"]]).all()
     assert np.isnan(line["articles"]) and line["silent"] == 1 and line["best_precision_asked"] == 1
     (sentence,) = reproduce_rationales.claims_7_1(pd.DataFrame([line]))
@@ -160,7 +165,7 @@ def test_a_model_that_selects_nothing_has_no_precision_and_a_recall_without_an_i
 def test_a_model_that_selects_all_words_is_not_optimal():
     """At the rate it selects nothing could be better, but that rate was not asked for."""
     documents = counts(hits=[1, 3], selected=[10, 10], relevant=[1, 3], words=[10, 10], misled=[0, 0])
-    line = reproduce_rationales.line_of(("CN", "rationale_reinforce", 0, 0.1), documents)
+    line = line_of_model("CN", "rationale_reinforce", 0.1, documents)
     assert line["precision"] == line["best_precision_dataset"] == 0.2 and line["best_precision_asked"] == 1
     (sentence,) = reproduce_rationales.claims_7_1(pd.DataFrame([line | {"kind": "Article"}]))
     otherwise = "not nearly optimal over the data set with the 100% of the words that it selects, published otherwise"
@@ -173,7 +178,7 @@ def test_a_model_that_selects_all_words_is_not_optimal():
 
 def test_a_model_is_judged_at_the_rate_it_selects_and_the_rate_is_told():
     documents = counts(hits=[8, 8], selected=[8, 8], relevant=[8, 8], words=[100, 100], misled=[0, 0])
-    line = reproduce_rationales.line_of(("Article", "rationale_relaxed", 0, 0.15), documents)
+    line = line_of_model("Article", "rationale_relaxed", 0.15, documents)
     (sentence,) = reproduce_rationales.claims_7_1(pd.DataFrame([line]))
     finding = "target 15%: nearly optimal over the data set with the 8% of the words that it selects, as published"
     assert not line["on_target"] and finding in sentence
@@ -181,7 +186,7 @@ def test_a_model_is_judged_at_the_rate_it_selects_and_the_rate_is_told():
 
 def test_the_relaxation_of_the_lowest_rate_is_published_to_fail():
     documents = counts(hits=[7, 7], selected=[7, 7], relevant=[7, 7], words=[100, 100], misled=[0, 0])
-    line = reproduce_rationales.line_of(("Article", "rationale_relaxed", 0, 0.07), documents)
+    line = line_of_model("Article", "rationale_relaxed", 0.07, documents)
     (sentence,) = reproduce_rationales.claims_7_1(pd.DataFrame([line]))
     assert "target 7%: nearly optimal over the data set, published otherwise" in sentence
 
@@ -234,7 +239,7 @@ def test_the_ratio_of_variances_is_judged_where_trainings_are_enough():
 
 
 def test_a_line_of_table_1_is_in_percent():
-    line = reproduce_attention.line_of("CN", "correlating", trainings("CN", [0.1, 0.2, 0.3]))
+    line = reproduce_attention.line_of(trainings("CN", [0.1, 0.2, 0.3]))
     assert (line["attr"], line["sd"], line["frequency"], line["trainings"]) == pytest.approx((20, 10, 4, 3))
     assert 0 <= line["low"] < 20 < line["high"] <= 100
 

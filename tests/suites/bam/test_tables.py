@@ -16,11 +16,6 @@ def contrast(rows: pd.DataFrame, metric: str = "mcs") -> pd.DataFrame:
     return tables.contrast_table(rows, metric).set_index("method")
 
 
-def test_rows_that_are_wanted():
-    rows = pd.DataFrame({"a": [1, 1, 2], "b": ["x", "y", "x"]})
-    assert tables.only(rows, a=1, b="x").index.tolist() == [0] and len(tables.only(rows)) == 3
-
-
 def test_a_line_by_hand():
     table = contrast(rows_of(MCS))
     assert table["value"].tolist() == pytest.approx([0.6, 0.2, 0.2]) and table["images"].tolist() == [3, 3, 3]

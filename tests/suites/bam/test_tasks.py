@@ -181,7 +181,7 @@ def test_verification_is_part_of_every_run(rows):
 
 
 def data_of(task) -> DataSpec:
-    return from_plain({name: task.arguments[name] for name in ("world", "sizes")}, DataSpec)
+    return from_plain(task.arguments["spec"], DataSpec)
 
 
 def test_patches_leave_the_outputs_and_stay_in_their_mask(run):

@@ -115,6 +115,6 @@ def test_tcav_by_input_and_by_set_has_the_mean_of_its_score(run):
     inputs, sets = (of(rows, part=part) for part in ("concept_inputs", "concept_sets"))
     for part in (inputs, sets):
         np.testing.assert_allclose(part[["first", "second", "value"]].mean(), whole, atol=1e-12)
-    spec = from_plain({name: task.arguments[name] for name in ("world", "sizes")}, DataSpec)
+    spec = from_plain(task.arguments["spec"], DataSpec)
     seen = data.images(spec, 1.0, count=15)
     assert inputs["sample"].tolist() == seen.rows.tolist() and sets["sample"].tolist() == [0, 1, 2]

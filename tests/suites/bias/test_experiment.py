@@ -6,15 +6,7 @@ from pathlib import Path
 import pandas as pd
 
 from forsooth.records import Choice, Outcome
-from forsooth.settings import changed
-from forsooth.suites.bias.experiment import (
-    ON_LENET,
-    ExperimentSettings,
-    experiment_on,
-    part_rows,
-    photographs_or_leaves,
-    title_of,
-)
+from forsooth.suites.bias.experiment import ON_LENET, experiment_on_images, part_rows, photographs_or_leaves, title_of
 
 FEW = dataclasses.replace(ON_LENET, samples=3, permutations=5, grid=8)
 
@@ -25,26 +17,21 @@ def test_photographs_come_first_where_they_are_at_hand(tmp_path: Path) -> None:
     assert photographs_or_leaves(Choice(data=str(tmp_path))) == "leaves"
 
 
-def test_settings_of_the_suite_can_be_changed_inside() -> None:
-    settings = changed(ExperimentSettings(), {"grid": "4", "samples": 2, "models": "lenet"})
-    assert (settings.base.grid, settings.base.samples, settings.base.models) == (4, 2, ("lenet",))
-    assert ExperimentSettings().base == ON_LENET
-
-
 def test_tasks_of_an_experiment_take_its_changes() -> None:
-    experiment = experiment_on("leaves", FEW, Choice())
+    experiment = experiment_on_images(FEW, Choice())
     assert experiment.title == "leaves, lenet" and len(experiment.trained) == 1
-    (game,) = experiment.play("anchor", permutations=9, grid=4)
+    changed = experiment.having(permutations=9, grid=4)
+    (game,) = changed.play("anchor")
     assert game.arguments["spec"]["permutations"] == 9 and game.arguments["spec"]["grid"] == 4
     assert game.needs == (experiment.trained[0].key,)
-    (other,) = experiment.play("draw 1", permutations=9, grid=4)
+    (other,) = changed.play("draw 1")
     assert other.arguments["seed"] != game.arguments["seed"]
-    asked = experiment.explain("gradient", grid=2)
+    asked = experiment.having(grid=2).explain("gradient")
     assert asked.arguments["method"] == "gradient" and asked.arguments["spec"]["grid"] == 2
 
 
 def test_an_experiment_has_all_trainings_of_its_network() -> None:
-    experiment = experiment_on("leaves", dataclasses.replace(FEW, trainings=3), Choice())
+    experiment = experiment_on_images(dataclasses.replace(FEW, trainings=3), Choice())
     assert len(experiment.trained) == 3 and experiment.panel.trainings == 3 and experiment.panel.training == 0
 
 

@@ -21,6 +21,10 @@ ON_UNITS = dataclasses.replace(ON_AN_IMAGE, player="units")
 WITHOUT_A_LAYER = Panel(data_spec("tetromino", None, seed=0, side=32), "mlp")
 
 
+def asked_of(panel: Panel) -> plan.Experiment:
+    return plan.Experiment(panel, trained=[], settings=QUICK, choice=Choice())
+
+
 def test_weights_from_a_file_are_one_training(monkeypatch: pytest.MonkeyPatch) -> None:
     known = data.data_spec
 
@@ -72,9 +76,10 @@ def test_keys_are_those_of_earlier_runs(monkeypatch: pytest.MonkeyPatch) -> None
     network = Network(data_spec("interactions", None, seed=5, side=32), "mlp5", training=1)
     assert plan.training_task(network, Choice()).key == "6fbe83c81f75496d9e1cc98e4396a37a"
     panel = Panel(network.source, "mlp5", training=1, trainings=2)
-    assert plan.playing_tasks(panel, [], QUICK, Choice(), "anchor")[0].key == "33c36fc8c64ee937fa723a31b1080747"
-    assert plan.explaining_task("gradient", panel, [], QUICK, Choice()).key == "da21911faba4aa7dffd80550c695d4bb"
-    assert plan.scoring_task("gradient", panel, [], [], QUICK, Choice()).key == "5027bfb106e8c5a97ee649d8574dc014"
+    experiment = asked_of(panel)
+    assert experiment.play("anchor")[0].key == "33c36fc8c64ee937fa723a31b1080747"
+    assert experiment.explain("gradient").key == "da21911faba4aa7dffd80550c695d4bb"
+    assert experiment.judge("gradient", [], []).key == "5027bfb106e8c5a97ee649d8574dc014"
 
 
 def test_a_training_serves_all_players_and_stands_once() -> None:
@@ -86,16 +91,16 @@ def test_a_training_serves_all_players_and_stands_once() -> None:
 
 
 def test_games_are_played_a_few_inputs_at_a_time() -> None:
-    tasks = plan.playing_tasks(ON_A_TABLE, [], dataclasses.replace(QUICK, samples=20), Choice(), "anchor")
+    tasks = asked_of(ON_A_TABLE).having(samples=20).play("anchor")
     assert [(t.arguments["first"], t.arguments["last"]) for t in tasks] == [(0, 8), (8, 16), (16, 20)]
-    other = plan.playing_tasks(ON_A_TABLE, [], QUICK, Choice(), "other end")
+    other = asked_of(ON_A_TABLE).play("other end")
     assert other[0].arguments["seed"] != tasks[0].arguments["seed"]
 
 
 def test_shapley_values_are_judged_by_games_played_again() -> None:
-    again = plan.answering_tasks(SHAPLEY, ON_A_TABLE, [], QUICK, Choice())
+    again = asked_of(ON_A_TABLE).answers(SHAPLEY)
     assert {task.id for task in again} == {"bias.play"} and len(again) == 3
-    (asked,) = plan.answering_tasks("gradient", ON_A_TABLE, [], QUICK, Choice())
+    (asked,) = asked_of(ON_A_TABLE).answers("gradient")
     assert asked.id == "bias.explain" and asked.arguments["method"] == "gradient"
 
 
@@ -161,9 +166,9 @@ def test_data_whose_networks_are_not_asked_are_named(tmp_path: Path) -> None:
 
 def test_an_experiment_takes_the_first_network_that_fits_its_data() -> None:
     settings = Settings(datasets=("leaves",), models=("resnet20", "lenet"), players=("input",))
-    assert plan.first_panel(settings, Choice(), "leaves").net == "lenet"
+    assert plan.experiment_on("leaves", settings, Choice()).panel.net == "lenet"
     with pytest.raises(UsageError, match=r"`models` must name a network for leaves \(lenet\), got vgg16"):
-        plan.first_panel(dataclasses.replace(settings, models=("vgg16",)), Choice(), "leaves")
+        plan.experiment_on("leaves", dataclasses.replace(settings, models=("vgg16",)), Choice())
 
 
 def test_metrics_are_the_three_of_the_paper() -> None:

@@ -11,11 +11,11 @@ from forsooth.records import Cell, Choice, Outcome, Row
 from forsooth.scores.masking import order_dependence
 from forsooth.suites.bias import reproduce_assumptions as assumptions
 from forsooth.suites.bias.data import data_spec
-from forsooth.suites.bias.experiment import ON_LENET, ExperimentSettings
+from forsooth.suites.bias.experiment import ON_LENET
 from forsooth.suites.bias.stage import Panel
 
 PANEL = Panel(data_spec("leaves", None, seed=0, side=32), "lenet")
-SETTINGS = ExperimentSettings(dataclasses.replace(ON_LENET, samples=9, permutations=5))
+SETTINGS = dataclasses.replace(ON_LENET, samples=9, permutations=5)
 
 
 def outcome_of(rows: pd.DataFrame) -> Outcome:
@@ -88,6 +88,6 @@ def test_variances_and_tails_are_told_beside_the_published(tails: float, words: 
 
 def test_photographs_are_asked_with_more_permutations_and_another_network() -> None:
     table_14 = next(record for record in assumptions.REPRODUCTIONS if record.name == "bias/table-14")
-    assert table_14.settings.base.permutations == 20 and table_14.settings.base.models == ("lenet",)
-    assert table_14.with_data.base.permutations == 1000 and table_14.with_data.base.models[0] == "resnet20"
-    assert table_14.settings.base.samples == table_14.with_data.base.samples == 50
+    assert table_14.settings.permutations == 20 and table_14.settings.models == ("lenet",)
+    assert table_14.with_data.permutations == 1000 and table_14.with_data.models[0] == "resnet20"
+    assert table_14.settings.samples == table_14.with_data.samples == 50

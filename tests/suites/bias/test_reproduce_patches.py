@@ -9,7 +9,6 @@ import pytest
 import forsooth
 from forsooth.records import Choice, UsageError
 from forsooth.suites.bias import reproduce_patches as patches
-from forsooth.suites.bias.experiment import ExperimentSettings
 from forsooth.suites.bias.reproduce_tables import settings_of
 from forsooth.suites.bias.settings import Settings
 
@@ -43,7 +42,7 @@ def test_the_rule_of_the_root_is_kept_or_dropped_by_its_interval(times: list[flo
     own = table.set_index("method").loc["gradient"]
     assert own["expected"] == 4 and own["ratio"] == pytest.approx(np.exp(np.log(times).mean()))
     assert own["images"] == 4 and own["ratio_split"] == pytest.approx(own["ratio"])
-    verdict = patches.verdict(table, "CIFAR-10", settings_of(3))
+    verdict = "\n".join(patches.verdict(table, "CIFAR-10", settings_of(3)))
     assert f"the rule that M_bias has the size 1 / √N {words}" in verdict and "random (lenet) 2.50" in verdict
 
 
@@ -56,12 +55,14 @@ def test_one_method_that_fails_drops_the_rule() -> None:
 
 def test_without_published_methods_there_is_no_rule() -> None:
     table = patches.ratios(scores_of({"random": [0.1] * 4}, 64), PIXELS)
-    assert patches.verdict(table, "leaves", Settings()).startswith("None of these methods is in the published tables")
+    assert patches.verdict(table, "leaves", Settings()) == [
+        "None of these methods is in the published tables, so there is no rule to judge."
+    ]
 
 
 def test_pixels_cannot_be_held_against_themselves() -> None:
     with pytest.raises(UsageError, match="`grid` must be a number of patches to hold against pixels, got None"):
-        patches.plan_patches(ExperimentSettings(Settings(grid=None)), Choice())
+        patches.plan_patches(Settings(grid=None), Choice())
 
 
 @pytest.mark.usefixtures("one_epoch")

@@ -11,10 +11,11 @@ from forsooth.games.shapley import Estimate
 from forsooth.records import Cell, Choice, Outcome, UsageError
 from forsooth.scores import bias as scores
 from forsooth.scores import convergence
+from forsooth.scores.convergence import anchor_instability
 from forsooth.suites.bias import anchor as anchors
 from forsooth.suites.bias import reproduce_stability as stability
 from forsooth.suites.bias.data import data_spec
-from forsooth.suites.bias.experiment import ON_LENET, ExperimentSettings
+from forsooth.suites.bias.experiment import ON_LENET
 from forsooth.suites.bias.stage import Panel
 
 PANEL = Panel(data_spec("leaves", None, seed=0, side=32), "lenet")
@@ -64,7 +65,7 @@ def test_instabilities_are_those_of_values_and_of_their_means_over_groups() -> N
 def test_the_same_draw_twice_is_perfectly_stable() -> None:
     values = scores.unit(an_anchor(0).values)
     same = torch.stack([values, values])
-    assert stability.anchor_instability(same, [maps_of(2).tensors["players"]]) == pytest.approx(0, abs=1e-12)
+    assert anchor_instability(same, [maps_of(2).tensors["players"]]) == pytest.approx(0, abs=1e-12)
 
 
 def stability_rows(values: list[float], anchor: list[float]) -> Outcome:
@@ -106,11 +107,11 @@ def test_the_proposition_is_judged_by_the_smallest_and_the_largest_groups() -> N
 
 def test_every_network_is_compared_with_a_surer_anchor() -> None:
     base = dataclasses.replace(ON_LENET, permutations=3, samples=2, grid=4)
-    planned = stability.plan_figure_6(ExperimentSettings(base), Choice())
+    planned = stability.plan_figure_6(base, Choice())
     specs = [task.arguments["spec"] for task in planned.tasks if task.id == "bias.play"]
     assert sorted((spec["permutations"], spec["exact_up_to"]) for spec in specs) == [(3, 0), (60, 16)]
     with pytest.raises(UsageError, match="`models` must name a network for leaves"):
-        stability.plan_figure_6(ExperimentSettings(dataclasses.replace(base, models=("lenet", "resnet20"))), Choice())
+        stability.plan_figure_6(dataclasses.replace(base, models=("lenet", "resnet20")), Choice())
 
 
 def test_both_biases_stand_in_one_row() -> None:

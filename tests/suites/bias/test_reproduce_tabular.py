@@ -16,6 +16,8 @@ from forsooth.suites.bias import reproduce_tabular as tabular
 from forsooth.suites.bias.data import data_spec
 from forsooth.suites.bias.stage import Panel
 
+TABLE_13 = tabular.TABLE_13
+
 PANEL = Panel(data_spec("interactions", None, seed=0, side=32), "mlp5")
 ONLY = {"dataset": "interactions"}
 
@@ -38,7 +40,7 @@ def test_all_tables_at_hand_are_played(tmp_path: Path) -> None:
 
 def test_every_table_is_compared_once(tmp_path: Path) -> None:
     a_table(tmp_path / "one.csv")
-    planned = tabular.plan_table_13(tabular.Table13Settings(), Choice(data=str(tmp_path)))
+    planned = tabular.plan_table_13(TABLE_13, Choice(data=str(tmp_path)))
     compared = [task for task in planned.tasks if task.id == "bias.rivals"]
     assert [task.arguments["panel"]["source"]["name"] for task in compared] == ["interactions", "one"]
     by_key = {task.key: task for task in planned.tasks}
@@ -70,7 +72,7 @@ def test_exact_values_are_judged_by_both_metrics() -> None:
 
 
 def outcome_of(rows: pd.DataFrame) -> Outcome:
-    return Outcome(rows=rows, facts={}, settings=tabular.Table13Settings(), choice=Choice())
+    return Outcome(rows=rows, facts={}, settings=TABLE_13, choice=Choice())
 
 
 @pytest.mark.parametrize(("m_bias", "words"), [(0.001, "at least 10 times"), (0.002, "only 5 times")])

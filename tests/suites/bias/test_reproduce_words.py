@@ -35,9 +35,9 @@ def test_orders_of_methods_are_compared_row_by_row() -> None:
 
 
 def test_numbers_are_compared_for_the_same_players_only() -> None:
-    pixels = words.verdict(FOUR, "Table 3", PIXELS, 4, 0.1)
+    pixels = "\n".join(words.verdict(FOUR, "Table 3", PIXELS, 4, 0.1))
     assert "within a factor of 2" in pixels and "gradient 14.00" in pixels
-    patches = words.verdict(FOUR, "Table 10", PATCHES, 4, 0.1)
+    patches = "\n".join(words.verdict(FOUR, "Table 10", PATCHES, 4, 0.1))
     assert "factor of 2" not in patches and "Ours over published" not in patches
     assert "50,176 pixels, ours 256 patches" in patches
     assert "ρ by row: top-10% 1.00" in patches  # Grad-CAM, of other players, is no part of the order
@@ -47,7 +47,7 @@ def test_methods_that_were_not_published_have_no_verdict() -> None:
     table = pd.DataFrame({"end": ["top"], "fraction": 0.1, "method": "own", "ours": 1.0, "published": np.nan})
     assert words.orders(table).empty
     said = words.verdict(table, "Table 3", PIXELS, 1, 0.1)
-    assert said == "Table 3, lenet: none of these methods is in the published table.\n"
+    assert said == ["Table 3, lenet: none of these methods is in the published table."]
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from forsooth.games import pixels
 from forsooth.records import Cell
@@ -21,7 +21,6 @@ from forsooth.suites.bias.stage import (
     Network,
     Panel,
     Stage,
-    channels_last,
     drawn,
     explained,
     explained_network,
@@ -135,16 +134,6 @@ def test_probabilities_are_explained_through_a_softmax() -> None:
     table, none = explained_network(a_network(TABLE), TABLE, dataclasses.replace(GAME, output="probabilities"), "cpu")
     assert none is None and table(torch.rand(2, 10)).sum(1).tolist() == pytest.approx([1.0, 1.0])
     assert not any(weight.requires_grad for weight in logits.parameters())
-
-
-def test_another_layout_gives_the_same_numbers() -> None:
-    torch.manual_seed(0)
-    module = nn.Sequential(nn.Conv2d(3, 4, 3), nn.Flatten(), nn.LazyLinear(2)).eval()
-    x = torch.rand(2, 3, 8, 8)
-    before = module(x)
-    channels_last(module)
-    assert torch.allclose(module(x), before, atol=1e-6)
-    assert module[0].weight.is_contiguous(memory_format=torch.channels_last)
 
 
 def test_a_network_and_a_panel_share_what_a_training_is() -> None:

@@ -9,14 +9,16 @@ import torch
 from PIL import Image
 from suites.planted.smallest import LEAVES, PAIR, spec_of
 
+from forsooth.datasets import plain_images
 from forsooth.datasets.class_pairs import BIRDS, class_pairs, of_pair
 from forsooth.datasets.manipulations import FIXED, NAMES, draw
+from forsooth.datasets.plain_images import Images
 from forsooth.datasets.planted import Border, kinds_of
 from forsooth.datasets.visibility import adjusted, legible
 from forsooth.plain import from_plain, to_plain
 from forsooth.records import UsageError
 from forsooth.suites.planted import data
-from forsooth.suites.planted.data import DataSpec, Images
+from forsooth.suites.planted.data import DataSpec
 
 pytestmark = pytest.mark.usefixtures("single")
 
@@ -143,7 +145,7 @@ def test_counts_of_classes_add_up():
     spec = spec_of(pair=PAIR)
     planted = data.dataset(spec)
     rows = planted.splits["test"]
-    lines = data.class_counts(planted, rows, role="explained", where={"model_seed": 1})
+    lines = data.class_counts(planted, {"explained": rows}, where={"model_seed": 1})
     assert sum(line["count"] for line in lines) == len(rows)
     present = sum(line["count"] for line in lines if line["class"].endswith(", with"))
     assert present == int(planted.y[rows].sum())
@@ -163,8 +165,8 @@ def test_notes_on_images_of_the_user(tmp_path):
             Image.fromarray(dice.integers(0, 255, (20, 40, 3), dtype=np.uint8)).save(tmp_path / name / f"{k}.png")
     (tmp_path / "one" / "broken.png").write_bytes(b"no image")
     Image.new("RGB", (40, 40)).save(tmp_path / "alone.png")
-    images = data.images_at(str(tmp_path), classes=2, per_class=None, side=32, seed=0)
-    assert data.class_names(str(tmp_path), 0) == ["one", "two"] and images.digest
+    images = plain_images.images_at(str(tmp_path), classes=2, per_class=None, side=32, seed=0)
+    assert plain_images.class_names(str(tmp_path), 0) == ["one", "two"] and images.digest
     first, *others = data.notes(images)
     assert first.startswith("24 of ") and "images used, in 2 classes (" in first
     (broken,) = [sentence for sentence in others if sentence.startswith("Files that could not be used: 1 (")]

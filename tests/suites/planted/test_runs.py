@@ -86,13 +86,13 @@ def test_a_bad_method_is_rows_and_the_run_goes_on(rows):
     assert set(found["status"]) == {"error"} and found["value"].isna().all()
 
 
-def test_a_model_within_luck_is_a_row_and_is_not_explained(run, tmp_path):
+def test_a_model_that_could_be_chance_is_a_row_and_is_not_explained(run, tmp_path):
     settings = {**TINY, "trainings": 1, "strength": 0.01, "experiments": ("5.1",)}
     settings |= {"manipulations": ("center_brightness",)}
     blind = api.run("planted", methods=["saliency", "constant"], settings=settings, out=tmp_path / "run").rows
     (trained,) = blind[blind["metric"].eq("accuracy")].to_dict("records")
     assert trained["status"] == "below gate" and trained["p_value"] > 1e-3
-    assert "is within luck of p* = 50%" in trained["message"]
+    assert "could be chance at p* = 50%" in trained["message"]
     assert set(blind[blind["method"].eq("saliency")]["status"]) == {"below gate"}
     assert set(blind[blind["method"].eq("constant")]["status"]) == {"no model"}
     assert (tmp_path / "run" / "report.html").is_file()

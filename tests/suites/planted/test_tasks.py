@@ -39,7 +39,7 @@ def trained() -> Cell:
     "accuracy, p_value, p_star, word",
     [
         (0.99, 1e-9, 0.5, ""),
-        (0.6, 0.02, 0.5, "luck"),
+        (0.6, 0.02, 0.5, "chance"),
         (0.8, 1e-9, 0.5, "gate"),
         (0.99, 1.0, 1.0, ""),
         (0.8, 1, 1, "gate"),
@@ -60,7 +60,7 @@ def test_the_words_of_a_gate_in_keys_stay():
     [
         (1.0, "ok", ""),
         (0.9, "below gate", "accuracy 90.0%, below the gate of 95%"),
-        (0.5, "below gate", "accuracy 50.0% is within luck of p* = 50%: it need not use the artefact"),
+        (0.5, "below gate", "accuracy 50.0% could be chance at p* = 50%: it need not use the artefact"),
     ],
 )
 def test_the_row_of_a_training(accuracy, status, message):

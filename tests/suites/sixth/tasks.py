@@ -60,5 +60,5 @@ def explain(trained: Cell, *, spec: DataSpec, ask: Ask) -> Cell:
     )
     made = explaining.attribute(ask.method, question)
     scored = explaining.score_rows(template, made.tensors["maps"], {"truth": dataset.truth[rows]}, [IMA], rows.tolist())
-    drawn = choose.classes_of(dataset.y[rows], role="explained", where={"columns": spec.columns})
+    drawn = choose.classes_of({"explained": dataset.y[rows]}, where={"columns": spec.columns})
     return Cell(rows=tuple(scored), facts={"drawn": drawn})

@@ -133,7 +133,7 @@ def test_the_users_own_files_are_not_written_over(folder):
         (["--inputs", "nowhere.npy"], "`inputs` must be a file that is there, got nowhere.npy"),
         (
             ["--inputs", "objects.npy"],
-            "`inputs` must be a file of plain numbers, got objects.npy: Object arrays cannot",
+            "`inputs` must be a file of plain numbers, got objects.npy: it holds objects, whose reading",
         ),
         (["--inputs", "two.npz"], "`inputs` must be a file with one array, got two.npz with 2: ['a', 'b']"),
         (["--inputs", "x.csv"], "`inputs` must be a .npy, .npz or .safetensors file, got x.csv"),

@@ -29,7 +29,7 @@ def test_a_failure_is_the_worse_of_the_nulls():
 def test_nothing_is_known_without_an_anchor():
     scores = result.filled(np.full((2, 3), NAN), np.full((2, 3, 4), NAN), nulls=[0, 1])
     assert scores.failed.tolist() == [1, 1] and np.isnan(scores.mean).all()
-    assert result.sampling_parts(scores, estimate([[1.0]])) is None
+    assert scores.sampling_parts(np.ones(4)) is None
 
 
 @pytest.mark.parametrize(

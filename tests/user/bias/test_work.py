@@ -104,14 +104,14 @@ def test_the_sampling_error_in_the_interval_is_the_houses_jackknife():
     from forsooth.games.values import game
     from forsooth.scores.bias import jackknife, replicates
     from forsooth.seeds import generator
-    from forsooth.user.bias.result import filled, sampling_parts
+    from forsooth.stats.failures import filled
 
     table = torch.randn(1, 6, dtype=torch.float64, generator=generator(0, "x"))
     played = game(lambda x: (x[:, :3] * x[:, 3:]).cumsum(1), table, torch.tensor([2]))
     anchor = permutation(played, permutations=53, generator=generator(0, "p"))  # groups of unequal size
     by_pair, left = replicates([table], anchor, pairs=[("top", 0.5)])
     scores = filled(by_pair.mean(2).numpy(), left.numpy(), nulls=[0])
-    parts = sampling_parts(scores, anchor)
+    parts = scores.sampling_parts(anchor.sizes.numpy())
     error = jackknife(by_pair[0, :, 0], left[0], anchor.sizes).item()
     assert error > 0
     assert np.sqrt((parts**2).sum()) == pytest.approx(error)

@@ -247,6 +247,15 @@ def test_every_sort_of_file_is_read_or_counted(photos, here):
     assert "Images in no class folder, left out: 1." in made.words and "smaller than 32 px, enlarged: " in made.words
 
 
+def test_photographs_without_classes_will_do(photos, here):
+    Path("flat").mkdir()
+    for k, photo in enumerate(sorted(photos.rglob("*.png"))):
+        shutil.copy(photo, f"flat/{k:03}.png")
+    made = ask("flat")
+    assert "180 of 180 images used, all in one class." in made.words
+    assert made.table["status"].eq("ok").any()
+
+
 def test_a_zip_and_split_folders_are_as_good_as_a_folder(photos, here):
     with zipfile.ZipFile("photos.zip", "w") as archive:
         for file in sorted(photos.rglob("*.png")):

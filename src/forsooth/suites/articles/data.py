@@ -163,8 +163,5 @@ def drawn(chosen: Chosen, kind: str) -> list[dict[str, Any]]:
     """Who took part in each role, by label, for the run to keep; the background is that of the longest document."""
     documents = chosen.documents
     longest = int(chosen.lengths.max())
-    roles = {"explained": chosen, "background": behind(documents, documents.dataset.splits["train"], longest)}
-    lines: list[dict[str, Any]] = []
-    for role, own in roles.items():
-        lines += choose.classes_of(own.labels, role=role, where={"kind": kind})
-    return lines
+    background = behind(documents, documents.dataset.splits["train"], longest)
+    return choose.classes_of({"explained": chosen.labels, "background": background.labels}, where={"kind": kind})

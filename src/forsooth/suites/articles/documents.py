@@ -45,12 +45,18 @@ def weighed_documents(cell: Cell, documents: Articles) -> Iterator[Document]:
         )
 
 
+def document_rows(cell: Cell, spec: DataSpec, template: Row, row_of: Callable[[Row, Document], Row]) -> Cell:
+    """A row for each document whose weights a cell kept."""
+    documents = data.dataset(spec)
+    template = template.having(dataset=data.source(documents))
+    return Cell(rows=tuple(row_of(template, own) for own in weighed_documents(cell, documents)))
+
+
 @task("articles.attention_by_document", version=1)
 def attention_by_document(explained: Cell, *, spec: DataSpec, panel: Panel) -> Cell:
     """Attr% and frequency, how often an article stands out, and the word of largest weight, of each document."""
-    documents = data.dataset(spec)
-    template = panel.row(PART, data.source(documents), "attention").having(metric="share_on_articles")
-    return Cell(rows=tuple(attention_row(template, own) for own in weighed_documents(explained, documents)))
+    template = panel.row(PART, "", "attention").having(metric="share_on_articles")
+    return document_rows(explained, spec, template, attention_row)
 
 
 def attention_row(template: Row, document: Document) -> Row:
@@ -68,9 +74,8 @@ def attention_row(template: Row, document: Document) -> Row:
 @task("articles.selection_by_document", version=1)
 def selection_by_document(selected: Cell, *, spec: DataSpec, panel: Panel) -> Cell:
     """What is selected of what, and the text with marks, of each document."""
-    documents = data.dataset(spec)
-    template = panel.row(PART, data.source(documents), "rationale").having(metric="words_selected")
-    return Cell(rows=tuple(selection_row(template, own) for own in weighed_documents(selected, documents)))
+    template = panel.row(PART, "", "rationale").having(metric="words_selected")
+    return document_rows(selected, spec, template, selection_row)
 
 
 def selection_row(template: Row, document: Document) -> Row:

@@ -10,13 +10,14 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
+from forsooth.frames import only
 from forsooth.records import NO_MODEL
 from forsooth.report.aggregate import Results, levels, with_failures
 from forsooth.report.drawing import BLUE, GREEN, INK, ORANGE, Drawing, Tables, note, sheet
 from forsooth.suites.articles.reproduce_post_hoc import attr_interval
 from forsooth.suites.articles.reproduce_rationales import selection_table
 from forsooth.suites.articles.text_figure import articles_attention, articles_text
-from forsooth.suites.legends import legend_below
+from forsooth.suites.axes import Look, legend_below, marks, names_beside
 
 # As in Figs. 5 and 7 of [zhou2022feature]: orange and blue articles, green for the rest.
 WORDS = {"attr_words": ORANGE, "attr_words_non_correlating": BLUE, "attr_words_other": "#b9dccd"}
@@ -26,11 +27,10 @@ SHARES_LEGEND = [
     Patch(color="#b9dccd", label="other words"),
     Line2D([], [], color=INK, linestyle="--", linewidth=0.9, label="frequency of correlating articles"),
 ]
-MARKS = {"rationale_reinforce": (BLUE, "o"), "rationale_relaxed": (ORANGE, "s")}
+MARKS = {"rationale_reinforce": Look("REINFORCE", BLUE, "o"), "rationale_relaxed": Look("relaxation", ORANGE, "s")}
 LINES = {"dataset": "-", "document": "--"}
 SELECTION_LEGEND = [
-    Line2D([], [], color=BLUE, marker="o", linestyle="", label="REINFORCE"),
-    Line2D([], [], color=ORANGE, marker="s", linestyle="", label="relaxation"),
+    *marks(MARKS.values()),
     Line2D([], [], color=GREEN, linestyle="-", label="best over the data set"),
     Line2D([], [], color=GREEN, linestyle="--", label="best in every document"),
 ]
@@ -42,7 +42,7 @@ def articles_shares(results: Results, tables: Tables) -> tuple[Drawing, ...]:
     rows = results.rows
     if "frequency" not in rows or "kind" not in rows:
         return ()
-    rows = with_failures(rows[rows["metric"].isin(WORDS)])
+    rows = with_failures(only(rows, metric=WORDS))
     models = [model for model in levels(results, "model") if rows["model"].eq(model).any()]
     if not models:
         return ()
@@ -66,19 +66,14 @@ def _shares(results: Results, rows: pd.DataFrame, kinds: tuple[str, ...], models
     methods = [name for name in results.run["methods"] if rows["method"].eq(name).any()]
     figure = sheet(max(7.6, 2.1 + 2.6 * len(models)), 0.9 + len(kinds) * (0.4 + 0.17 * len(methods)))
     axes = figure.subplots(len(kinds), len(models), squeeze=False, sharex=True, sharey=True)
-    _label(axes[0, 0], methods)
+    names_beside(axes[0, 0], methods)
+    axes[0, 0].set_xlim(0, 1.0)
+    axes[0, 0].set_xticks([0, 0.5, 1], ["0", "50", "100"])
     for axis, (kind, model) in zip(axes.flat, itertools.product(kinds, models), strict=True):
-        _stacked(axis, rows[rows["kind"].eq(kind) & rows["model"].isin([model, NO_MODEL])], methods)
+        _stacked(axis, only(rows, kind=kind, model=(model, NO_MODEL)), methods)
         note(axis, f"{kind}, {model}", (0, 1), (0, 4))
     _finish(figure, axes[-1], "Attr%", SHARES_LEGEND)
     return figure
-
-
-def _label(axis: Axes, methods: list[str]) -> None:
-    """Ticks of all axes that share those of this one."""
-    axis.set(xlim=(0, 1.0), ylim=(len(methods) - 0.4, -0.6))
-    axis.set_xticks([0, 0.5, 1], ["0", "50", "100"])
-    axis.set_yticks(range(len(methods)), methods)
 
 
 def _finish(figure: Figure, lowest: Iterable[Axes], words: str, legend: list[Any]) -> None:
@@ -92,7 +87,7 @@ def _stacked(axis: Axes, rows: pd.DataFrame, methods: list[str]) -> None:
     """One panel. A method that is not there has no bar."""
     axis.grid(axis="x")
     for place, method in enumerate(methods):
-        _bar(axis, place, rows[rows["method"].eq(method)])
+        _bar(axis, place, only(rows, method=method))
     frequency = rows.loc[rows["metric"].eq("attr_words"), "frequency"].astype(float)
     axis.axvline(frequency.mean(), color=INK, linestyle=(0, (4, 3)), linewidth=0.9)
 
@@ -101,7 +96,7 @@ def _bar(axis: Axes, place: int, rows: pd.DataFrame) -> None:
     """The three shares of one method, one after the other, and the interval of the first."""
     start = 0.0
     for metric, colour in WORDS.items():
-        own = rows[rows["metric"].eq(metric)]
+        own = only(rows, metric=metric)
         if own.empty:
             continue
         share = attr_interval(own)
@@ -119,7 +114,7 @@ def articles_selection(results: Results, tables: Tables) -> tuple[Drawing, ...]:
     table = selection_table(rows)
     if table.empty:
         return ()
-    best = rows[rows["part"].eq("optimum") & rows["status"].eq("ok")]
+    best = only(rows, part="optimum", status="ok")
     kinds = [kind for kind in levels(results, "kind") if table["kind"].eq(kind).any()]
     rates = ", ".join(f"{line.kind} {line.model} {line.selected:.1%}" for line in table.itertuples())
     drawing = Drawing(
@@ -140,8 +135,8 @@ def _selection(table: pd.DataFrame, best: pd.DataFrame, kinds: list[str]) -> Fig
     figure = sheet(max(6.8, 1.2 + 2.6 * len(kinds)), 5.2)
     axes = figure.subplots(len(SELECTIONS), len(kinds), squeeze=False, sharex=True, sharey=True)
     for axis, (metric, kind) in zip(axes.flat, itertools.product(SELECTIONS, kinds), strict=True):
-        optimum = best[best["kind"].eq(kind) & best["metric"].eq(f"{metric}_selected")]
-        _selected(axis, metric, table[table["kind"].eq(kind)], optimum)
+        optimum = only(best, kind=kind, metric=f"{metric}_selected")
+        _selected(axis, metric, only(table, kind=kind), optimum)
         note(axis, f"{kind}: {metric}", (0, 1), (0, 5))
     axes[0, 0].set_ylim(-0.03, 1.06)
     axes[0, 0].set_xlim(left=0)
@@ -155,8 +150,10 @@ def _selected(axis: Axes, metric: str, models: pd.DataFrame, best: pd.DataFrame)
     for line, own in best.sort_values("rate").groupby("line"):
         axis.plot(100 * own["rate"], own["value"], color=GREEN, linestyle=LINES[line], linewidth=1.1)
     for model, own in models.groupby("model"):
-        colour, marker = MARKS[model]
-        axis.scatter(100 * own["selected"], own[metric], color=colour, marker=marker, s=26, zorder=3, alpha=0.85)
+        look = MARKS[model]
+        axis.scatter(
+            100 * own["selected"], own[metric], color=look.colour, marker=look.marker, s=26, zorder=3, alpha=0.85
+        )
 
 
 FIGURES = {

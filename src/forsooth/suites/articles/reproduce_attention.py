@@ -7,6 +7,7 @@ import pandas as pd
 
 from forsooth import papers
 from forsooth.counted import counted
+from forsooth.frames import lines_by, only
 from forsooth.records import Choice, Judgement, Outcome, Plan, Reproduction
 from forsooth.scores.selection import ATTR_WORDS
 from forsooth.stats import SHARE, Interval, mean_interval, share_interval, variance_ratio_interval
@@ -21,7 +22,7 @@ from forsooth.suites.articles.sentences import (
     published_claim,
 )
 from forsooth.suites.articles.settings import ATTENTION, PAPER, Settings
-from forsooth.suites.verdicts import above, around, judgement, verdict
+from forsooth.suites.verdicts import above, around, below, judgement
 
 ALL_ATTENTION = replace(PAPER, models=(ATTENTION,), methods=("attention",), samples=None)
 WORDS = {"attr_words": "correlating", "attr_words_non_correlating": "non_correlating", "attr_words_other": "other"}
@@ -39,10 +40,9 @@ def judge_table_1(outcome: Outcome) -> Judgement:
     means = training_means(outcome.rows)
     if means.empty:
         raise nothing_to_judge("attention model", outcome)
-    lines = [line_of(kind, words, own) for (kind, words), own in means.groupby(["kind", "words"], sort=False)]
     names = {"mean": "published", "sd": "published_sd", "frequency": "published_frequency"}
     published = papers.table("articles_table_1").rename(columns=names)
-    table = pd.DataFrame(lines).merge(published, on=["kind", "words"], how="left")
+    table = lines_by(means, ["kind", "words"], line_of).merge(published, on=["kind", "words"], how="left")
     sentences = [
         basis(outcome),
         accurate(outcome.rows, "6.2"),
@@ -55,21 +55,15 @@ def judge_table_1(outcome: Outcome) -> Judgement:
 
 def training_means(rows: pd.DataFrame) -> pd.DataFrame:
     """Mean over documents of Attr% and of the frequency, for each training and each kind of words."""
-    own = rows[rows["metric"].isin(WORDS) & rows["model"].eq(ATTENTION)]
+    own = only(rows, metric=WORDS, model=ATTENTION)
     own = counted(own.assign(words=own["metric"].map(WORDS)), ATTR_WORDS)  # a map without weight has none on any kind
     return own.groupby(["kind", "words", "model_seed"], sort=False, as_index=False)[["value", "frequency"]].mean()
 
 
-def line_of(kind: str, words: str, means: pd.DataFrame) -> dict[str, object]:
+def line_of(means: pd.DataFrame) -> dict[str, float]:
     """One kind of words in one kind of data, in %."""
-    attr = mean_interval(100 * means["value"], bounds=(0, 100))
     return {
-        "kind": kind,
-        "words": words,
-        "attr": attr.mean,
-        "low": attr.low,
-        "high": attr.high,
-        "trainings": attr.n,
+        **mean_interval(100 * means["value"], bounds=(0, 100)).columns("attr", "low", "high", "trainings"),
         "sd": 100 * means["value"].std(),
         "frequency": 100 * means["frequency"].mean(),
     }
@@ -81,17 +75,12 @@ def far_from_one(means: pd.DataFrame) -> list[str]:
     for kind, own in means.groupby("kind", sort=False):
         by_words = dict(tuple(own.groupby("words")))
         attr = mean_interval(by_words["correlating"]["value"], bounds=SHARE)
-        sentences.append(below_far(f"{kind}: attention on correlating articles is far from 1 (below {FAR})", attr))
+        sentences.append(below(f"{kind}: attention on correlating articles is far from 1 (below {FAR})", attr, FAR))
         for words in ("correlating", "non_correlating"):
             if words in by_words:
                 excess = mean_interval(by_words[words]["value"] - by_words[words]["frequency"])
                 sentences.append(above(f"{kind}: {words} articles get more than their frequency (excess)", excess))
     return sentences
-
-
-def below_far(claim: str, share: Interval) -> str:
-    """The verdict on "far from 1"."""
-    return verdict(claim, share, holds=share.high < FAR, fails=share.low >= FAR)
 
 
 def beside_published(table: pd.DataFrame) -> list[str]:
@@ -106,7 +95,7 @@ def beside_published(table: pd.DataFrame) -> list[str]:
 
 def wider(means: pd.DataFrame) -> list[str]:
     """The verdict on "trainings of CN differ more than those of Article"; nothing where they are too few."""
-    own = means[means["words"].eq("correlating")]
+    own = only(means, words="correlating")
     values = {kind: group["value"] for kind, group in own.groupby("kind")}
     if not {"Article", "CN"} <= set(values) or min(map(len, values.values())) <= 2:
         return []
@@ -143,7 +132,7 @@ def claims_of_figure(kind: str, table: pd.DataFrame) -> list[str]:
     return [
         *claims_on_share(kind, table),
         above(peaks, local),
-        below_far(largest, share_interval(table["largest_is_article"])),
+        below(largest, share_interval(table["largest_is_article"]), FAR),
     ]
 
 
@@ -153,7 +142,7 @@ def claims_on_share(kind: str, table: pd.DataFrame) -> list[str]:
     if kind == "CN":
         return [above(f"CN: attention lies on correlating articles exclusively (over {EXCLUSIVE})", attr, EXCLUSIVE)]
     if kind == "NC":
-        return [below_far("NC: Attr% is far from 1", attr)]
+        return [below("NC: Attr% is far from 1", attr, FAR)]
     excess = mean_interval(table["attr"] - table["frequency"])
     return [
         around("Article: Attr% of attention on articles", attr, published_claim("6.1", "attr_articles")),

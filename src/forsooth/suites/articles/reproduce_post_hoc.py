@@ -1,11 +1,11 @@
 """What a reader would use instead of attention: every method on the same models. The paper does not ask this."""
 
 from dataclasses import replace
-from typing import Any
 
 import pandas as pd
 
 from forsooth.counted import counted
+from forsooth.frames import lines_by, only
 from forsooth.records import NO_MODEL, Judgement, Outcome, Reproduction
 from forsooth.scores.selection import ATTR_WORDS
 from forsooth.stats import SHARE, Interval, samples_and_trainings
@@ -22,10 +22,10 @@ GROUP = ["kind", "model", "method"]
 def judge(outcome: Outcome) -> Judgement:
     """Attr% on the correlating articles by kind of data, model and method, over documents and trainings."""
     rows = outcome.rows
-    scored = rows[rows["metric"].eq("attr_words") & rows["sample"].ge(0)]
+    scored = only(rows[rows["sample"].ge(0)], metric="attr_words")
     if scored[scored["model"].ne(NO_MODEL)].empty:
         raise nothing_to_judge("model", outcome)
-    table = pd.DataFrame([line_of(key, own) for key, own in scored.groupby(GROUP, sort=False)])
+    table = lines_by(scored, GROUP, line_of)
     sentences = [
         basis(outcome),
         "Intervals are over documents and over trainings, where there are several.",
@@ -35,21 +35,16 @@ def judge(outcome: Outcome) -> Judgement:
     return judgement(table.round(4), sentences)
 
 
-def line_of(key: tuple[Any, ...], rows: pd.DataFrame) -> dict[str, Any]:
+def line_of(rows: pd.DataFrame) -> dict[str, float]:
     """One method for the trainings of one model, from a row for each document and training.
 
     A map without any weight counts as 0, as it does on the board: `failed` is the share of those, and `attr_defined`
     the mean without them.
     """
     rows = counted(rows, ATTR_WORDS)
-    attr = attr_interval(rows)
     by_training = rows.groupby("model_seed")["value"].mean()
     return {
-        **dict(zip(GROUP, key, strict=True)),
-        "attr": attr.mean,
-        "low": attr.low,
-        "high": attr.high,
-        "documents": attr.n,
+        **attr_interval(rows).columns("attr", "low", "high", "documents"),
         "trainings": len(by_training),
         "sd_trainings": by_training.std(),
         "frequency": rows["frequency"].mean(),

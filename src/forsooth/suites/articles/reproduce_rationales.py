@@ -7,6 +7,7 @@ from typing import Any
 import pandas as pd
 import torch
 
+from forsooth.frames import lines_by, only
 from forsooth.records import Judgement, Outcome, Reproduction
 from forsooth.scores.selection import OPTIMA, Optimum, optimum
 from forsooth.stats import SHARE, mean_interval, share_interval
@@ -21,6 +22,7 @@ from forsooth.suites.verdicts import above, judgement, verdict
 RATIONALES = replace(PAPER, models=(RELAXED, REINFORCE), methods=())
 COUNTS = ["hits", "selected", "relevant", "words", "misled"]
 KEY = ["kind", "model", "model_seed", "rate"]
+MODEL = ["kind", "model", "number", "target"]  # the same in the table
 NEAR = 0.05  # a precision or recall that is nearer to the optimum than this is "nearly optimal"
 ON_TARGET = 0.02  # a share of the words that is nearer to the asked one than this is what was asked for
 FAULTY = 0.07  # the target at which the relaxation of the paper fails
@@ -32,23 +34,22 @@ def judge(outcome: Outcome) -> Judgement:
     table = selection_table(rows)
     if table.empty:
         raise nothing_to_judge("rationale model", outcome)
-    accuracy = rows[rows["metric"].eq("accuracy")].set_index(KEY)["value"]
-    models = table[["kind", "model", "number", "target"]].itertuples(index=False, name=None)
-    table.insert(4, "accuracy", [accuracy.loc[model] for model in models])
+    accuracy = only(rows, metric="accuracy").set_index(KEY)["value"]
+    table.insert(4, "accuracy", [accuracy.loc[model] for model in table[MODEL].itertuples(index=False, name=None)])
     sentences = [basis(outcome), accurate(rows, "7.1"), *claims_7_1(table), *claims_7_2(table)]
     return judgement(table.round(4), sentences)
 
 
 def selection_table(rows: pd.DataFrame) -> pd.DataFrame:
     """One line per rationale model, from all rows of a run; models below their gate select nothing."""
-    own = rows[rows["part"].eq("selection") & rows["metric"].eq(RECALL) & rows["status"].ne("below gate")]
-    return pd.DataFrame([line_of(key, group[COUNTS]) for key, group in own.groupby(KEY, sort=False)])
+    own = only(rows[rows["status"].ne("below gate")], part="selection", metric=RECALL)
+    return lines_by(own.rename(columns=dict(zip(KEY, MODEL, strict=True))), MODEL, line_of)
 
 
-def line_of(key: tuple[Any, ...], documents: pd.DataFrame) -> dict[str, Any]:
+def line_of(documents: pd.DataFrame) -> dict[str, float]:
     """One model: its rate, precision and recall over all words with 95 % intervals, and the optima at that rate."""
-    target = key[-1]
-    totals = documents.astype(float).sum()
+    target = documents["target"].iloc[0]
+    totals = documents[COUNTS].astype(float).sum()
     totals["articles"] = totals["hits"] + totals["misled"]
     shares = totals / totals["selected"]  # nan where nothing is selected
     precision = bootstrapped_ratio(documents["hits"], documents["selected"])
@@ -59,7 +60,6 @@ def line_of(key: tuple[Any, ...], documents: pd.DataFrame) -> dict[str, Any]:
     words = torch.tensor(documents[["relevant", "words"]].to_numpy(dtype=float)).T
     best = {line: optimum(line, rate, *words) for line in OPTIMA}
     return {
-        **dict(zip(("kind", "model", "number", "target"), key, strict=True)),
         "selected": rate,
         "precision": precision.mean,
         "recall": recall.mean,
@@ -78,7 +78,7 @@ def line_of(key: tuple[Any, ...], documents: pd.DataFrame) -> dict[str, Any]:
 
 def claims_7_1(table: pd.DataFrame) -> list[str]:
     """Judged at the rate a model selects, as the figure does: but no more than the largest rate that was asked for."""
-    own = table[table["kind"].eq("Article")]
+    own = only(table, kind="Article")
     most = own["target"].max() + ON_TARGET
     return [claim_7_1(line, most) for line in own.itertuples()]
 

@@ -67,14 +67,10 @@ def optimum(*, spec: DataSpec, factors: dict[str, str]) -> Cell:
     table: list[Row] = []
     for line, rate in itertools.product(selection.OPTIMA, RATES):
         best = selection.optimum(line, rate, relevant, chosen.lengths)
-        table += optimum_rows(template.having(line=line, rate=rate), best)
+        row = template.having(line=line, rate=rate)
+        table.append(defined(row.having(metric=PRECISION, value=best.precision)))
+        table.append(defined(row.having(metric=RECALL, value=best.recall)))
     return Cell(rows=tuple(table))
-
-
-def optimum_rows(template: Row, best: selection.Optimum) -> list[Row]:
-    """Precision and recall at one rate."""
-    precision = template.having(metric=PRECISION, value=best.precision)
-    return [defined(precision), defined(template.having(metric=RECALL, value=best.recall))]
 
 
 def defined(row: Row) -> Row:

@@ -3,6 +3,7 @@
 import pandas as pd
 
 from forsooth import papers
+from forsooth.frames import only
 from forsooth.records import Outcome, UsageError
 from forsooth.stats import share_interval
 from forsooth.suites.articles.documents import PART
@@ -18,7 +19,7 @@ def nothing_to_judge(who: str, outcome: Outcome) -> UsageError:
 
 def basis(outcome: Outcome) -> str:
     """Which models were trained on what, and who did not pass."""
-    trained = outcome.rows[outcome.rows["metric"].eq("accuracy")]
+    trained = only(outcome.rows, metric="accuracy")
     passed = int(trained["status"].eq("ok").sum())
     models = f"{len(trained)} model{'s' * (len(trained) != 1)}"
     return (
@@ -62,7 +63,7 @@ def accurate(rows: pd.DataFrame, section: str) -> str:
 
 def documents_of(outcome: Outcome, who: str) -> pd.DataFrame:
     """The rows of documents; UsageError where nobody who could weigh their words passed the gate."""
-    own = outcome.rows[outcome.rows["part"].eq(PART)]
+    own = only(outcome.rows, part=PART)
     if own.empty:
         raise nothing_to_judge(who, outcome)
     return own

@@ -14,10 +14,11 @@ from matplotlib.font_manager import findfont, get_font
 from matplotlib.patches import Patch, Rectangle
 from numpy.typing import NDArray
 
+from forsooth.frames import only
 from forsooth.records import NO_MODEL
 from forsooth.report.aggregate import Results, levels
 from forsooth.report.drawing import BLUE, GREEN, INK, MUTED, ORANGE, Drawing, Tables, note, sheet
-from forsooth.suites.legends import legend_below
+from forsooth.suites.axes import legend_below
 from forsooth.wording import Place, lines_of, placed, text
 
 Floats = NDArray[np.float64]
@@ -109,9 +110,9 @@ def _bars(axis: Axes, document: Document, weights: Floats) -> None:
 def _pages(results: Results) -> Iterator[Page]:
     """Every kind of data and model that has a map of its own; maps that ignore the model are on all pages."""
     pictures = pd.DataFrame(results.run["pictures"]).reindex(columns=list(COLUMNS))
-    pictures = pictures[pictures["tensor"].isin(list(results.pictures))]
-    documents = pictures[pictures["shows"].eq("document")]
-    weights = pictures[pictures["shows"].eq("weights")]
+    pictures = only(pictures, tensor=list(results.pictures))
+    documents = only(pictures, shows="document")
+    weights = only(pictures, shows="weights")
     for kind, own in documents.groupby(documents["kind"].map(text), sort=False):
         first = own.iloc[0]
         document = Document([_plain(word) for word in first["words"]], results.pictures[first["tensor"]])

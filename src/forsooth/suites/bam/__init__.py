@@ -1,6 +1,7 @@
 """Relative importance: an object matters more to one model, or in one input, than in another [yang2019benchmarking]."""
 
 from forsooth.records import Suite
+from forsooth.suites import planning
 from forsooth.suites.bam import plan, reproduce, settings
 
 SUITE = Suite(
@@ -11,7 +12,7 @@ SUITE = Suite(
     plan=plan.plan,
     datasets=plan.datasets,
     factors=plan.FACTORS,
-    metrics=plan.metrics,
+    metrics=planning.metrics,
     exhibits=("examples", "bam_verification", "bam_contrasts", "bam_series", "bam_patches"),
     cite="yang2019benchmarking",
     figures="forsooth.suites.bam.figures",

@@ -4,13 +4,14 @@ from collections.abc import Callable, Mapping, Sequence
 
 from pandas import DataFrame, Series, concat
 
+from forsooth.frames import only
 from forsooth.stats import Interval, mean_interval, samples_and_trainings
 from forsooth.stats.bootstrap import concept_lead, per_sample, value_array
 from forsooth.stats.correlations import order_correlation, spearman
 from forsooth.stats.intervals import no_interval
 from forsooth.suites.bam.settings import AS_BUILT, NULLS, PUBLISHED
-from forsooth.suites.bam.tables import TCAV, only, relative_changes
-from forsooth.suites.verdicts import above, outcome, verdict
+from forsooth.suites.bam.tables import TCAV, relative_changes
+from forsooth.suites.verdicts import above, below, outcome, verdict
 
 BEST = ("grad_cam", "gradient")  # GC and VG
 ALIKE = 0.7  # ρ at which two orders are the same
@@ -120,7 +121,7 @@ def tcav_lead(own: DataFrame, rival: str, gap: float) -> Interval:
 
 def robust(table: DataFrame, own: DataFrame) -> list[str]:
     """Whether the score and the order of methods that look at a model stay when objects have other sizes or places."""
-    rows = own[own["part"].isin(["samples", "robustness"]) & own["mask"].eq("object")]
+    rows = only(own, part=("samples", "robustness"), mask="object")
     rows = rows.assign(kind=rows["placing"])
     table = table[~table.index.isin(NULLS)]  # nulls tie, or never move
     places = [column for column in table if column.startswith("at_")]
@@ -144,8 +145,7 @@ def order(claim: str, rho: Interval, more: str) -> str:
 
 
 def random_baseline(own: DataFrame) -> str:
-    rows = only(own, mask="random", part="random")
-    by_method = rows[rows["method"].isin(PUBLISHED)].groupby("method")
+    by_method = only(own, mask="random", part="random", method=PUBLISHED).groupby("method")
     means = mean_interval([per_sample(part).mean() for _, part in by_method])
     inside = abs(means.mean - HALF) <= NEAR_HALF
     return verdict("The baseline with random masks is around 50 %", means, holds=inside, fails=not inside)
@@ -157,7 +157,7 @@ def drawn_to_patch(name: str, line: Series) -> str:
     claim = f"{name} draws attention to the patch in"
     if name not in BEST:
         return above(f"{claim} over 80 %", share, DRAWN_TO)
-    return verdict(f"{claim} less than 80 %", share, holds=share.high <= DRAWN_TO, fails=share.low > DRAWN_TO)
+    return below(f"{claim} less than 80 %", share, DRAWN_TO)
 
 
 def appendix_c(maps: DataFrame, own: DataFrame) -> list[str]:

@@ -5,10 +5,10 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from pandas import DataFrame
 
+from forsooth.frames import only
 from forsooth.stats.bootstrap import DRAWS, ENDS, draw, resampled_means, resampled_ranks, value_array
 from forsooth.stats.intervals import Floats
 from forsooth.suites.bam.settings import PUBLISHED
-from forsooth.suites.bam.tables import only
 from forsooth.suites.verdicts import outcome
 
 METRICS = ("mcs", "idr", "iir")
@@ -57,8 +57,7 @@ def rank_draws(rows: DataFrame, method: str, methods: Sequence[str]) -> dict[str
     MCS and IDR have the same images; those of IIR are others.
     """
     trainings = sorted(rows["model_seed"].unique())
-    rows = only(rows, part="samples", mask="object")
-    rows = rows[rows["method"].isin(methods)]
+    rows = only(rows, part="samples", mask="object", method=methods)
     patched = rows["metric"].eq("iir")
     ranks = {}
     for pool, own in enumerate((rows[~patched], rows[patched])):

@@ -3,10 +3,9 @@
 import numpy as np
 from pandas import DataFrame
 
-from forsooth.stats import Interval
 from forsooth.stats.bootstrap import percentile_interval
 from forsooth.suites.bam.settings import PUBLISHED
-from forsooth.suites.verdicts import above, verdict
+from forsooth.suites.verdicts import above, below
 
 GC = "grad_cam"
 GB = "guided_backprop"
@@ -88,8 +87,3 @@ def least_range(maps: DataFrame, ranges: DataFrame) -> list[str]:
     gap = percentile_interval(maps.loc[GB, "range"] - others.min(), draws, fewest(maps))
     claim = "GB evolves minimally (its range less the least of the others)"
     return [below(claim, gap, 0.0, f"least of them {others.idxmin()}")]
-
-
-def below(claim: str, interval: Interval, limit: float, more: str) -> str:
-    """The verdict on "less than `limit`"."""
-    return verdict(claim, interval, holds=interval.high < limit, fails=interval.low > limit, more=more)

@@ -7,16 +7,14 @@ from typing import Any
 
 from torch import Tensor
 
-from forsooth.datasets.worlds import WorldSpec
-from forsooth.engine import task
-from forsooth.names import find
+from forsooth.engine import FLAT, task
 from forsooth.records import BROKEN, SCORED, Cell, Row, Status
-from forsooth.scores import METRICS
+from forsooth.scores import metric as metric_of
 from forsooth.scores.contrast import g_c, iir, random_masks
 from forsooth.seeds import generator
 from forsooth.suites import explain
 from forsooth.suites.bam import data
-from forsooth.suites.bam.data import DataSpec, Images, Sizes
+from forsooth.suites.bam.data import DataSpec, Images
 from forsooth.suites.bam.saliency import BACKGROUND, NOTHING, SaliencyProbe, Side
 from forsooth.suites.bam.settings import AS_BUILT
 from forsooth.suites.bam.specs import Ask, Panel
@@ -29,12 +27,12 @@ Pair = tuple[Side, Side]
 Reason = tuple[Status, str]  # why there is no score, or that it counts: status and message
 
 
-@task("bam.explain", version=3, panel="about")
-def explain_network(*cells: Cell, world: WorldSpec, sizes: Sizes, panel: Panel, ask: Ask) -> Cell:
+@task("bam.explain", version=3, spec=FLAT, panel="about")
+def explain_network(*cells: Cell, spec: DataSpec, panel: Panel, ask: Ask) -> Cell:
     """Rows of one method: MCS, IDR, IIR, with random masks, in other places and for every k; and one map to show."""
     nets = {cell.facts["name"]: cell for cell in cells if "name" in cell.facts}
     patches = next((cell for cell in cells if "found" in cell.facts), None)
-    probe = SaliencyProbe(ask, DataSpec(world, sizes), nets)
+    probe = SaliencyProbe(ask, spec, nets)
     rows = contrast_rows(probe, patches, panel.row("samples", method=ask.method).having(k=None))
     maps = example_maps(probe, panel)
     return Cell(rows=tuple(rows), tensors=maps, facts={**probe_facts(probe), **pictures(maps, panel, ask.method)})
@@ -183,36 +181,27 @@ def compare(template: Row, sides: Pair, mask: Tensor, samples: Tensor, *, zero: 
     """
     one, two = sides
     metric = str(template.metric)
-    function = score_function(metric, zero)
-    template = template.having(comparison=f"{one.name}/{two.name}")
-    values = function(one.saliency, two.saliency, mask).tolist()
-    first = g_c(one.saliency, mask).tolist()
-    second = g_c(two.saliency, mask).tolist()
-    rows = []
-    for place, sample in enumerate(samples.tolist()):
-        status, message = pair_status(sides, place, metric, values[place])
-        row = template.having(
-            sample=sample,
-            value=values[place],
-            status=status,
-            message=message,
-            first=first[place],
-            second=second[place],
-            right_first=int(one.correct[place]),
-            right_second=int(two.correct[place]),
-        )
-        rows.append(row)
-    return rows
+    rows = explain.rows_by_sample(
+        template.having(comparison=f"{one.name}/{two.name}"),
+        samples,
+        value=score_function(metric, zero)(one.saliency, two.saliency, mask),
+        first=g_c(one.saliency, mask),
+        second=g_c(two.saliency, mask),
+        right_first=one.correct.int(),
+        right_second=two.correct.int(),
+    )
+    reasons = [pair_status(sides, place, metric, row.value) for place, row in enumerate(rows)]
+    return [row.having(status=status, message=why) for row, (status, why) in zip(rows, reasons, strict=True)]
 
 
 def score_function(metric: str, zero: str) -> Callable[..., Tensor]:
     """The metric; of IIR with what 0 before and after is."""
     if metric == "iir":
         return partial(iir, zero=zero)  # type: ignore[arg-type]
-    return find(metric, METRICS, argument="metrics").function
+    return metric_of(metric).function
 
 
-def pair_status(sides: Pair, place: int, metric: str, value: float) -> Reason:
+def pair_status(sides: Pair, place: int, metric: str, value: float | None) -> Reason:
     """The status of one image of two sides, and why."""
     wrong = [side.name for side in sides if not bool(side.correct[place])]
     if wrong:
@@ -253,7 +242,7 @@ def trial_mean(template: Row, rows: Sequence[Row]) -> Row:
     members = [row for row in rows if row.status != NO_CORRECT_INPUT]
     if not members:
         return template.having(value=float("nan"), status=NO_CORRECT_INPUT, message="no image in X_corr")
-    worst = find(str(template.metric), METRICS, argument="metrics").bounds[0]
+    worst = metric_of(str(template.metric)).bounds[0]
     values = [score_or(row, worst) for row in members]
     status, message = trial_status(members)
     return template.having(value=sum(values) / len(values), status=status, message=message)

@@ -163,6 +163,5 @@ def class_counts(
     here = world(spec)
     scenes = here.scenes.facts["classes"]
     kinds = here.cutouts.classes
-    of_scenes = choose.classes_of(chosen.scene, role=role, names=scenes, where={**where, "label": "scene"})
-    of_objects = choose.classes_of(chosen.kind, role=role, names=kinds, where={**where, "label": "object"})
-    return of_scenes + of_objects
+    of_scenes = choose.classes_of({role: chosen.scene}, names=scenes, where={**where, "label": "scene"})
+    return of_scenes + choose.classes_of({role: chosen.kind}, names=kinds, where={**where, "label": "object"})

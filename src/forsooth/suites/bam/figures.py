@@ -10,12 +10,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 from pandas import DataFrame, concat
 
+from forsooth.frames import only
 from forsooth.report.aggregate import Results
 from forsooth.report.drawing import BLUE, INK, MUTED, NULL, ORANGE, VERMILION, Drawing, Tables, colours, note, sheet
 from forsooth.stats.bootstrap import TRIALS
+from forsooth.suites.axes import Look, legend_below, marks, names_beside
 from forsooth.suites.bam import tables as numbers
 from forsooth.suites.bam.tasks import UNFAMILIAR
 
@@ -24,12 +25,6 @@ METRICS = {"mcs": "MCS", "idr": "IDR", "iir": "IIR, t = 10 %"}
 NO_DIFFERENCE = {"mcs": 0.0, "idr": 0.5, "iir": 0.0}
 PERCENT = range(1, 101)
 THRESHOLDS = [percent / 100 for percent in PERCENT]
-
-
-class Look(NamedTuple):
-    label: str
-    colour: str
-    marker: str
 
 
 SHOWN = {
@@ -79,7 +74,7 @@ def each_model(results: Results) -> Iterator[tuple[str, str, DataFrame]]:
     models = [str(model) for model in rows["model"].unique() if model]
     for model in models:
         end = f"_{model}" * (len(models) > 1)
-        yield model, end, rows[rows["model"].eq(model)]
+        yield model, end, only(rows, model=model)
 
 
 def in_order(results: Results, methods: Iterable[str]) -> dict[str, bool]:
@@ -98,36 +93,23 @@ def verification(results: Results, rows: DataFrame) -> tuple[int, Figure] | None
     if table.empty:
         return None
     nets = list(dict.fromkeys(table["net"]))
-    rises = numbers.only(table, metric="confidence_rises").set_index("net")["value"]
-    strange = numbers.only(table, metric="unfamiliar").set_index(["net", "shown"])["value"]
+    rises = only(table, metric="confidence_rises").set_index("net")["value"]
+    strange = only(table, metric="unfamiliar").set_index(["net", "shown"])["value"]
     figure = sheet(7.5, 1.3 + 0.27 * len(nets))
     axis = figure.subplots()
-    for line in numbers.only(table, metric="accuracy").itertuples():
+    for line in only(table, metric="accuracy").itertuples():
         hollow = strange.get((line.net, line.shown), 0.0) > UNFAMILIAR
         dot(axis, 100 * line.value, nets.index(line.net), SHOWN[line.shown], hollow=hollow)
     labels = {net: f"{net} ({share:.0%} rise)" for net, share in rises.items()}
     names_beside(axis, [labels.get(net, net) for net in nets])
     axis.set(xlim=(-3, 103), xlabel="test accuracy, %")
-    legend_below(figure, SHOWN.values())
+    legend_below(figure, room=0.34, handles=marks(SHOWN.values()), ncols=len(SHOWN))
     return len(nets), figure
 
 
 def dot(axis: Axes, x: float, y: float, look: Look, *, hollow: bool) -> None:
     face = "white" if hollow else look.colour
     axis.scatter(x, y, s=34, marker=look.marker, color=face, edgecolor=look.colour, zorder=3)
-
-
-def names_beside(axis: Axes, names: list[str]) -> None:
-    """A line for each name, the first on top."""
-    axis.set_yticks(range(len(names)), names)
-    axis.set_ylim(len(names) - 0.4, -0.6)
-    axis.grid(axis="x")
-
-
-def legend_below(figure: Figure, looks: Iterable[Look]) -> None:
-    handles = [Line2D([], [], color=look.colour, marker=look.marker, linestyle="", label=look.label) for look in looks]
-    figure.legend(handles=handles, loc="lower center", ncols=len(handles), frameon=False)
-    figure.tight_layout(rect=(0, 0.34 / figure.get_figheight(), 1, 1))
 
 
 def contrasts(results: Results, rows: DataFrame) -> tuple[int, Figure] | None:
@@ -147,7 +129,7 @@ def contrasts(results: Results, rows: DataFrame) -> tuple[int, Figure] | None:
         for line in tables[metric].to_dict("records"):
             method = line["method"]
             bar(axis, line, list(methods).index(method), null=methods[method])
-    legend_below(figure, MARKS)
+    legend_below(figure, room=0.34, handles=marks(MARKS), ncols=len(MARKS))
     return len(methods), figure
 
 
@@ -216,13 +198,13 @@ def styles(methods: Mapping[str, bool]) -> dict[str, dict[str, Any]]:
 
 def patches(results: Results, rows: DataFrame) -> tuple[int, Figure] | None:
     """IIR against the threshold t."""
-    own = numbers.taking_part(numbers.only(rows, part="samples", metric="iir"), "iir")
+    own = numbers.taking_part(only(rows, part="samples", metric="iir"), "iir")
     if own.empty:
         return None
     methods = in_order(results, own["method"])
     figure, axis = wide_axes(len(methods))
     for method, look in styles(methods).items():
-        rates = numbers.iir_over_thresholds(numbers.only(own, method=method), THRESHOLDS)
+        rates = numbers.iir_over_thresholds(only(own, method=method), THRESHOLDS)
         axis.plot(PERCENT, rates, label=method, **look)
     axis.axvline(10, color=MUTED, linewidth=0.8)
     axis.set(xlabel="threshold t, % of the saliency before", ylabel="IIR", ylim=(-0.02, 1.02))

@@ -1,5 +1,6 @@
 """Relative importance: which networks are trained, and what is asked of them. [yang2019benchmarking]"""
 
+import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -7,10 +8,11 @@ from typing import Any
 from forsooth import names, plugins, seeds
 from forsooth.attributions import METHODS, concepts
 from forsooth.engine import make_task
-from forsooth.models import MODELS, recipes, weights
+from forsooth.models import recipes, weights
 from forsooth.models.recipes import Recipe
-from forsooth.records import Choice, Dataset, Method, Metric, Plan, Task
-from forsooth.scores import METRICS, functionless
+from forsooth.records import Choice, Dataset, Method, Plan, Task
+from forsooth.scores import functionless
+from forsooth.suites import planning
 from forsooth.suites.bam import contrasts, tasks, tcav
 from forsooth.suites.bam.data import DataSpec, data_spec, dataset
 from forsooth.suites.bam.settings import AS_BUILT, Settings, check
@@ -41,7 +43,7 @@ class Round:
 
     def arguments(self, **own: Any) -> dict[str, Any]:
         """Those of a task, with what all tasks share."""
-        return {"world": self.spec.world, "sizes": self.spec.sizes, "panel": self.panel, **own}
+        return {"spec": self.spec, "panel": self.panel, **own}
 
 
 def plan(settings: Settings, choice: Choice) -> Plan:
@@ -49,13 +51,11 @@ def plan(settings: Settings, choice: Choice) -> Plan:
     names.check_factors(choice.only, FACTORS)
     check(settings)
     spec = data_spec(settings, choice.data, seeds.derive(choice.seed, "bam"))
-    methods = [plugins.method(name, METHODS) for name in choice.methods or settings.methods]
-    planned: list[Task] = []
-    for arch in names.kept(settings.models, choice.only, "model"):
-        names.find(arch, MODELS, argument="models")
-        for number in range(settings.trainings):
-            planned += round_tasks(Round(settings, choice, spec, Panel(arch, number)), methods)
-    return Plan(tasks=tuple(planned), facts=facts(settings))
+    methods = planning.methods(settings, choice)
+    work: list[Task] = []
+    for arch, number in itertools.product(planning.networks(settings, choice), range(settings.trainings)):
+        work += round_tasks(Round(settings, choice, spec, Panel(arch.name, number)), methods)
+    return planning.planned(work, facts(settings))
 
 
 def datasets(settings: Settings, choice: Choice) -> Iterator[tuple[str, Dataset]]:
@@ -147,7 +147,7 @@ def explaining_task(this: Round, method: Method, needs: Sequence[Task]) -> Task:
         percentile=settings.percentile,
         lowest=settings.lowest,
         zero=settings.zero,
-        metrics={metric.name: metric.version for metric in metrics(settings)},
+        metrics=planning.versions(settings.metrics),
         seed=seeds.derive(this.choice.seed, "method"),
         device=this.choice.device,
     )
@@ -157,10 +157,6 @@ def explaining_task(this: Round, method: Method, needs: Sequence[Task]) -> Task:
 def expensive(method: Method) -> bool:
     """Whether a map takes so long that fewer images are explained."""
     return method.cost == "expensive"
-
-
-def metrics(settings: Settings) -> tuple[Metric, ...]:
-    return tuple(names.find(name, METRICS, argument="metrics") for name in settings.metrics)
 
 
 def facts(settings: Settings) -> tuple[str, ...]:

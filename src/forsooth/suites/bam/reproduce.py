@@ -7,6 +7,7 @@ from functools import partial
 from pandas import DataFrame, concat
 
 from forsooth import papers
+from forsooth.frames import only
 from forsooth.records import Judgement, Outcome, Reproduction, UsageError
 from forsooth.stats.bootstrap import DRAWS
 from forsooth.suites.bam import tables
@@ -16,6 +17,7 @@ from forsooth.suites.bam.claims_ranks import claims_summary
 from forsooth.suites.bam.claims_series import claims_series
 from forsooth.suites.bam.plan import plan
 from forsooth.suites.bam.settings import KS, MORE, NULLS, PAPER, PUBLISHED, QUICK, Settings
+from forsooth.suites.verdicts import judgement
 
 # Without the user's data the figures are made at the scale of the embedded ones, of networks trained to the end.
 EMBEDDED = replace(
@@ -35,8 +37,7 @@ VERIFIED = ("accuracy", "confidence_rises", "drop")
 
 def judge_networks(outcome: Outcome) -> Judgement:
     """Fig. 2: what the networks need, and whether the drop falls as k grows."""
-    shares = tables.verification_table(outcome.rows)
-    shares = shares[shares["metric"].isin(VERIFIED)]
+    shares = only(tables.verification_table(outcome.rows), metric=VERIFIED)
     table = shares[["net", "shown", "k", "metric", "value", "low", "high", "n"]].copy()
     table[["value", "low", "high"]] *= 100
     published = papers.table("bam_figure_2").drop(columns="k").rename(columns={"value": "published"})
@@ -104,13 +105,9 @@ def judge_series(outcome: Outcome) -> Judgement:
     return judgement(table.round(4), lines)
 
 
-def judgement(table: DataFrame, lines: Sequence[str]) -> Judgement:
-    return Judgement(table, "\n".join(lines) + "\n")
-
-
 def about(rows: DataFrame) -> str:
     """Of which networks the numbers are, and over what their intervals."""
-    trained = tables.only(rows, part="training", metric="accuracy")
+    trained = only(rows, part="training", metric="accuracy")
     trainings = trained["model_seed"].nunique()
     mean = trained.groupby("net", sort=False)["value"].mean()
     accuracy = ", ".join(f"{net} {value:.0%}" for net, value in mean.items())

@@ -7,8 +7,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from forsooth.models import MODELS
-from forsooth.names import find
+from forsooth import models
 from forsooth.records import BROKEN, TOLERANCE, Cell, Status
 from forsooth.scores.contrast import reduced
 from forsooth.seeds import derive
@@ -108,7 +107,7 @@ class SaliencyProbe:
             background=background,
             fit=background,
             truth=seen.mask.to(device),
-            layer=networks.inside(find(facts.arch, MODELS, argument="models").layer, "1"),
+            layer=networks.inside(models.architecture(facts.arch).layer, "1"),
             seed=derive(self.ask.seed, name, which),
             samples=seen.rows,
         )

@@ -6,8 +6,8 @@ from typing import Literal
 
 from forsooth.attributions import concepts
 from forsooth.datasets.pasted import VARIANTS
-from forsooth.names import unknown
 from forsooth.records import UsageError
+from forsooth.settings import check_range, check_words
 
 # GC, VG, SG, IG, IG-SG, GxI, GB, GGC of the paper; then SmoothGrad's other two, and others that apply
 PUBLISHED = (
@@ -216,27 +216,14 @@ DEMO = replace(
 )
 PRESETS: Mapping[str, Settings] = {"demo": DEMO, "quick": QUICK, "paper": PAPER, "released": RELEASED}
 
-AT_LEAST = {
-    "samples": 1,
-    "samples_expensive": 1,
-    "samples_per_k": 1,
-    "samples_robustness": 1,
-    "trials": 1,
-    "trainings": 1,
-    "random_sets": 2,
-}
-
 
 def check(settings: Settings) -> None:
     """Refuse what cannot be, before any work."""
     if 1.0 not in settings.ks:
         raise UsageError(f"`ks` must hold 1.0, which the others are set against, got {settings.ks}")
-    for name, least in AT_LEAST.items():
-        value = getattr(settings, name)
-        if value < least:
-            raise UsageError(f"`{name}` must be at least {least}, got {value}")
-    for name in settings.placings:
-        if name not in VARIANTS:
-            raise unknown(name, VARIANTS, argument="placings")
+    counts = ("samples", "samples_expensive", "samples_per_k", "samples_robustness", "trials", "trainings")
+    check_range(settings, counts, 1, what="at least 1")
+    check_range(settings, ("random_sets",), 2, what="at least 2")
+    check_words(settings, {"placings": VARIANTS})
     if AS_BUILT not in settings.placings:
         raise UsageError(f"`placings` must hold {AS_BUILT}, which is ranked, got {settings.placings}")

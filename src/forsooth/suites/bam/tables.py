@@ -7,8 +7,8 @@ import numpy as np
 from pandas import DataFrame, concat
 
 from forsooth.counted import counted
-from forsooth.names import find
-from forsooth.scores import METRICS
+from forsooth.frames import only
+from forsooth.scores import metric as metric_of
 from forsooth.scores.contrast import relative_difference
 from forsooth.stats import Interval, crossed_interval, samples_and_trainings
 from forsooth.stats.bootstrap import everything_once, per_sample, resampled_means, spread_over_trials, value_array
@@ -23,29 +23,22 @@ INPUTS_OF_SERIES = ("fine", "concept_inputs")  # rows by image and k, of a map a
 LEAST_KS = 2  # k that a correlation with the drop needs
 
 
-def only(rows: DataFrame, **wanted: Any) -> DataFrame:
-    """The rows where every named column has its value."""
-    for column, value in wanted.items():
-        rows = rows[rows[column].eq(value)]
-    return rows
-
-
 def coarse_rows(rows: DataFrame, metric: str) -> DataFrame:
     """The rows of one metric that are about no single k."""
-    return rows[rows["metric"].eq(metric) & rows["k"].isna()]
+    return only(rows[rows["k"].isna()], metric=metric)
 
 
 def taking_part(rows: DataFrame, metric: str) -> DataFrame:
     """The rows of a metric as the board counts them: a map that says nothing has the worst value. TCAV has no map."""
     tcav = rows["method"].eq(TCAV)
-    maps = counted(rows[~tcav], find(metric, METRICS, argument="metrics"))
+    maps = counted(rows[~tcav], metric_of(metric))
     scores = rows[tcav & rows["status"].eq("ok")].assign(failed=False)
     return concat([maps, scores]).sort_index()
 
 
 def of_object(rows: DataFrame) -> DataFrame:
     """The rows whose mean is the score: as built, with the mask of the object."""
-    return rows[rows["part"].isin(PART_OF_METRIC) & rows["mask"].eq("object")]
+    return only(rows, part=PART_OF_METRIC, mask="object")
 
 
 def contrast_table(rows: DataFrame, metric: str) -> DataFrame:
@@ -82,13 +75,9 @@ def means_of(rows: DataFrame) -> float:
 
 def contrast_columns(rows: DataFrame, metric: str, method: str) -> dict[str, float]:
     """The score of one method with its interval, its spread over trials, with a random mask and in other places."""
-    interval = contrast_interval(rows, metric, method)
     moved = only(rows, part="robustness", mask="object").groupby("placing", sort=False)
     return {
-        "value": interval.mean,
-        "low": interval.low,
-        "high": interval.high,
-        "images": interval.n,
+        **contrast_interval(rows, metric, method).columns("value", "low", "high", "images"),
         "sd": spread_over_trials(per_sample(of_object(rows))),
         "random_mask": means_of(only(rows, mask="random", placing=AS_BUILT)),
         **{f"at_{placing}": means_of(part) for placing, part in moved},
@@ -108,7 +97,7 @@ def contrast_interval(rows: DataFrame, metric: str, method: str) -> Interval:
     TCAV has none where no layer of one network passes.
     """
     if method != TCAV:
-        bounds = find(metric, METRICS, argument="metrics").bounds
+        bounds = metric_of(metric).bounds
         return samples_and_trainings(of_object(rows), bounds=bounds, share=metric != "mcs")
     score = means_of(only(rows, part="concepts", mask="object"))
     inputs = per_sample(only(rows, part="concept_inputs"))
@@ -146,10 +135,9 @@ def verification_table(rows: DataFrame) -> DataFrame:
     columns  net, shown, k, metric, value, n; low and high, the interval of a share over images and trainings, nan for
              a drop, which is none
     """
-    rows = only(rows, part="verification")
     key = ["net", "shown", "k", "metric"]
     lines = []
-    for names, own in rows.groupby(key, sort=False, dropna=False):
+    for names, own in only(rows, part="verification").groupby(key, sort=False, dropna=False):
         interval = no_interval()
         if names[-1] != "drop":
             interval = pooled_share_interval(own["value"], own["n"])
@@ -190,8 +178,8 @@ def accuracies(rows: DataFrame) -> Accuracies:
 def series(rows: DataFrame, method: str, ks: Sequence[float], *, samples: Sequence[int] | None = None) -> Series:
     """MCS of every image and k, of the ks that have any; TCAV's by input, and by random set."""
     trainings = sorted(rows["model_seed"].unique())
-    own = taking_part(only(rows[rows["k"].isin(ks)], method=method, mask="object"), "mcs")
-    inputs = own[own["part"].isin(INPUTS_OF_SERIES)]
+    own = taking_part(only(rows, k=ks, method=method, mask="object"), "mcs")
+    inputs = only(own, part=INPUTS_OF_SERIES)
     if inputs.empty:
         return Series([], np.empty((len(trainings), 0, 0)))
     values, names = value_array(inputs, ["k"], trainings=trainings, samples=samples)
@@ -213,7 +201,7 @@ def series_table(rows: DataFrame) -> DataFrame:
              range, the largest less the least mean
     """
     right = accuracies(rows)
-    methods = dict.fromkeys(rows[rows["part"].isin(["fine", "concepts"])]["method"])
+    methods = dict.fromkeys(only(rows, part=("fine", "concepts"))["method"])
     lines = []
     for method in methods:
         own = series(rows, method, right.ks)
@@ -226,14 +214,17 @@ def series_line(own: Series, right: Accuracies) -> dict[str, Any]:
     means = resampled_means(own.values, everything_once(own.values))[0].tolist()
     by_k = dict(zip(own.ks, means, strict=True))
     rho = drop_correlation(own.values, right.at(own.ks), right.n, sets=own.sets)
-    line: dict[str, Any] = {f"k_{k:g}": by_k.get(k) for k in right.ks}
-    line |= {"rho": rho.mean, "rho_low": rho.low, "rho_high": rho.high, "images": rho.n}
-    return {**line, "ks": len(own.ks), "range": max(means) - min(means)}
+    return {
+        **{f"k_{k:g}": by_k.get(k) for k in right.ks},
+        **rho.columns("rho", "rho_low", "rho_high", "images"),
+        "ks": len(own.ks),
+        "range": max(means) - min(means),
+    }
 
 
 def draws_of_series(rows: DataFrame, methods: Iterable[str]) -> tuple[DataFrame, DataFrame]:
     """Draws of ρ and of the range over k, one column per method, of the same images and trainings for all."""
-    samples = rows[rows["part"].isin(INPUTS_OF_SERIES) & rows["k"].notna()]["sample"]
+    samples = only(rows[rows["k"].notna()], part=INPUTS_OF_SERIES)["sample"]
     right = accuracies(rows)
     known = {method: series(rows, method, right.ks, samples=sorted(samples.unique())) for method in methods}
     return series_draws(known, right.values, right.ks, right.n)

@@ -4,6 +4,7 @@ No picture is stored but the patched ones: a task makes its images again from th
 """
 
 import dataclasses
+import itertools
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -11,26 +12,24 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from forsooth import chunks
-from forsooth.datasets.worlds import WorldSpec, notes
-from forsooth.digests import digest, require_same
-from forsooth.engine import task
-from forsooth.models import MODELS
+from forsooth import chunks, models
+from forsooth.datasets.worlds import notes
+from forsooth.engine import FLAT, task
 from forsooth.models import train as training
 from forsooth.models import weights as files
 from forsooth.models.normalising import IMAGENET_MEAN, IMAGENET_SPREAD, column, normalising
 from forsooth.models.recipes import Recipe
 from forsooth.models.weights import WeightsFile
-from forsooth.names import find
 from forsooth.plain import from_plain, to_plain
-from forsooth.records import Cell, Dataset, Row
+from forsooth.records import NO_MODEL, Cell, Dataset, Row
 from forsooth.scores.functionless import Patched, Search, functionless
+from forsooth.scores.verification import RARE, accuracy, accuracy_drop, confidence_rises, share, unfamiliar
 from forsooth.suites import networks
 from forsooth.suites.bam import data
-from forsooth.suites.bam.data import DataSpec, Images, Sizes
+from forsooth.suites.bam.data import DataSpec, Images
 from forsooth.suites.bam.specs import NetSpec, Panel, Shown
+from forsooth.suites.explain import rows_by_sample
 
-RARE = 0.05  # share of a network's own test set that is as unsure as what is called unfamiliar
 UNFAMILIAR = 3 * RARE  # share from which a set is called out of distribution
 EASIER = "; with some hundred cut-outs `--set same_objects=true` makes it easier"
 
@@ -54,11 +53,10 @@ class NetworkFacts:
     accuracy: float
 
 
-@task("bam.train", version=3, panel="about", weights="given", initial_weights="start")
+@task("bam.train", version=3, spec=FLAT, panel="about", weights="given", initial_weights="start")
 def train(
     *,
-    world: WorldSpec,
-    sizes: Sizes,
+    spec: DataSpec,
     panel: Panel,
     net: NetSpec,
     arch: str,
@@ -73,26 +71,28 @@ def train(
     weights          its weights; None: it is trained
     initial_weights  what all layers but the last begin with; None: they are drawn
     """
-    dataset = normalised(data.dataset(DataSpec(world, sizes), net))
+    dataset = normalised(data.dataset(spec, net))
     shape = {"side": dataset.x.shape[-1], "classes": len(set(dataset.y.tolist()))}
     build = partial(empty_network, arch, **shape)
-    facts: dict[str, Any] = {"said": notes(world)}
+    facts: dict[str, Any] = {"said": notes(spec.world)}
     if weights is not None:
-        module = files.load(build(), weights.path).eval()
-        require_same(digest(weights.path), weights.digest, weights.path)
+        module: nn.Module = files.load_same(build(), weights)
     else:
-        start = None if initial_weights is None else initial_weights.path
-        fitted = training.fit(build, dataset, recipe, seed=seed, device=device, start=start)
+        fitted = training.fit(build, dataset, recipe, seed=seed, device=device, start=path_of(initial_weights))
         module = fitted.module
         facts["epochs"] = fitted.epochs
-    accuracy = accuracy_on_test(module, dataset, device=device)
+    right = networks.correct(module.to(device), dataset, dataset.splits["test"], device=device)
     template = panel.row("training").having(dataset=dataset.name, net=net.name, k=net.k)
-    row = networks.accuracy_row(template, accuracy, gate=recipe.gate)
+    row = networks.accuracy_row(template, share(right), gate=recipe.gate)
     passed = row.status == "ok"
-    facts |= to_plain(NetworkFacts(net.name, net, arch, passed=passed, accuracy=accuracy, **shape))
-    if not passed and net.label == "object" and not world.same_objects:
+    if not passed and net.label == "object" and not spec.world.same_objects:
         row = row.having(message=row.message + EASIER)
+    facts |= to_plain(NetworkFacts(net.name, net, arch, passed=passed, accuracy=share(right), **shape))
     return Cell(rows=(row,), tensors=networks.weights_of(module.cpu()), facts=facts)
+
+
+def path_of(file: WeightsFile | None) -> str | None:
+    return None if file is None else file.path
 
 
 def normalised(dataset: Dataset) -> Dataset:
@@ -102,12 +102,7 @@ def normalised(dataset: Dataset) -> Dataset:
 
 
 def empty_network(arch: str, *, side: int, classes: int) -> nn.Module:
-    return find(arch, MODELS, argument="models").function(size=side, classes=classes)
-
-
-def accuracy_on_test(module: nn.Module, dataset: Dataset, *, device: str) -> float:
-    correct = networks.correct(module.to(device), dataset, dataset.splits["test"], device=device)
-    return float(correct.double().mean())
+    return models.architecture(arch).function(size=side, classes=classes)
 
 
 def facts_of(cell: Cell) -> NetworkFacts:
@@ -130,10 +125,9 @@ def probabilities(model: nn.Module, x: Tensor) -> Tensor:
     return chunks.over(lambda part: model(part).softmax(1), x, size=networks.AT_ONCE)
 
 
-@task("bam.verify", version=2, panel="about")
-def verify(*trained: Cell, world: WorldSpec, sizes: Sizes, panel: Panel, device: str) -> Cell:
+@task("bam.verify", version=2, spec=FLAT, panel="about")
+def verify(*trained: Cell, spec: DataSpec, panel: Panel, device: str) -> Cell:
     """The table of Fig. 2: what becomes of accuracy and confidence without the common feature, or with it alone."""
-    spec = DataSpec(world, sizes)
     everyone = data.images(spec, None, count=None)
     template = panel.row("verification")
     rows: list[Row] = []
@@ -167,40 +161,21 @@ def verification_rows(template: Row, net: NetSpec, outputs: Mapping[Shown, Tenso
     label    (n,)
     """
     template = template.having(net=net.name, k=net.k, n=len(label))
-    unsure = outputs[net.shown].amax(1).double().quantile(RARE)
-    rows = []
+    rows: list[Row] = []
     for shown, probability in outputs.items():
         own = template.having(shown=shown)
-        rows.append(own.having(metric="accuracy", value=share(probability.argmax(1) == label)))
-        rows.append(own.having(metric="unfamiliar", value=share(probability.amax(1) < unsure)))
+        rows.append(own.having(metric="accuracy", value=accuracy(probability, label)))
+        rows.append(own.having(metric="unfamiliar", value=unfamiliar(probability, outputs[net.shown])))
     if net.k is not None:
-        return [*rows, drop_row(template, outputs, label)]
-    if net.shown == "os":
-        rows += confidence_rows(template, net, outputs, label)
+        lost = accuracy_drop(outputs["os"], outputs["s"], label)
+        rows.append(template.having(shown="s", metric="drop", value=lost))
+    elif net.shown == "os":
+        without: Shown = "og" if net.label == "object" else "s"
+        rises = confidence_rises(outputs["os"], outputs[without], label)
+        if len(rises):  # none where no output is correct
+            own = template.having(shown=without, n=len(rises))
+            rows.append(own.having(metric="confidence_rises", value=share(rises)))
     return rows
-
-
-def drop_row(template: Row, outputs: Mapping[Shown, Tensor], label: Tensor) -> Row:
-    """What is lost of the accuracy without the object: counted, so that equal drops are equal."""
-    correct = {shown: int((outputs[shown].argmax(1) == label).sum()) for shown in outputs}
-    return template.having(shown="s", metric="drop", value=(correct["os"] - correct["s"]) / len(label))
-
-
-def confidence_rows(template: Row, net: NetSpec, outputs: Mapping[Shown, Tensor], label: Tensor) -> list[Row]:
-    """How often a correct output is surer without what should not matter; none where no output is correct."""
-    without: Shown = "og" if net.label == "object" else "s"
-    correct = outputs["os"].argmax(1) == label
-    before = outputs["os"].gather(1, label[:, None])[:, 0]
-    after = outputs[without].gather(1, label[:, None])[:, 0]
-    rises = (after > before)[correct]
-    if not len(rises):
-        return []
-    return [template.having(shown=without, metric="confidence_rises", value=share(rises), n=len(rises))]
-
-
-def share(hits: Tensor) -> float:
-    """Of hits (n,) bool."""
-    return hits.double().mean().item()
 
 
 def unfamiliar_sets(rows: Sequence[Row]) -> list[str]:
@@ -218,12 +193,10 @@ def unfamiliar_sets(rows: Sequence[Row]) -> list[str]:
     ]
 
 
-@task("bam.patches", version=2, panel="about")
-def find_patches(
-    trained: Cell, *, world: WorldSpec, sizes: Sizes, panel: Panel, search: Search, count: int, device: str
-) -> Cell:
+@task("bam.patches", version=2, spec=FLAT, panel="about")
+def find_patches(trained: Cell, *, spec: DataSpec, panel: Panel, search: Search, count: int, device: str) -> Cell:
     """Scenes with a functionless patch that begins as the common feature, for f_∅."""
-    seen = data.images(DataSpec(world, sizes), 1.0, count=count)
+    seen = data.images(spec, 1.0, count=count)
     model = explained_network(trained, device=device)
     patched = functionless(model, seen.s.to(device), seen.mask.to(device), start=seen.os.to(device), search=search)
     name = facts_of(trained).name
@@ -238,21 +211,18 @@ def find_patches(
 def patch_rows(template: Row, patched: Patched, samples: Tensor) -> list[Row]:
     """How far the outputs move, how visible a patch is, and whether that is enough."""
     measures = {"ratio": patched.ratio, "change": patched.change, "found": patched.found().double()}
-    rows = []
+    rows: list[Row] = []
     for metric, values in measures.items():
-        for sample, value in zip(samples.tolist(), values.tolist(), strict=True):
-            rows.append(template.having(metric=metric, sample=sample, value=value))
+        rows += rows_by_sample(template.having(metric=metric), samples, value=values)
     return rows
 
 
-@task("bam.show", version=2, panel="about")
-def show(*, world: WorldSpec, sizes: Sizes, panel: Panel, samples: int) -> Cell:
+@task("bam.show", version=2, spec=FLAT, panel="about")
+def show(*, spec: DataSpec, panel: Panel, samples: int) -> Cell:
     """The image whose maps the page shows, and where its object is."""
-    seen = data.images(DataSpec(world, sizes), None, count=samples)
+    seen = data.images(spec, None, count=samples)
     tensors = {"input": seen.os[0].half(), "truth": seen.mask[0].half()}
-    shared = {"model": "none", "placing": panel.placing, "method": ""}
-    pictures = []
-    for kind in tensors:
-        for label in (0, 1):
-            pictures.append({**shared, "kind": kind, "label": label, "tensor": kind})
+    shared = {"model": NO_MODEL, "placing": panel.placing, "method": ""}
+    pairs = itertools.product(tensors, (0, 1))
+    pictures = [{**shared, "kind": kind, "label": label, "tensor": kind} for kind, label in pairs]
     return Cell(tensors=tensors, facts={"pictures": pictures})

@@ -6,23 +6,23 @@ from torch import Tensor, nn
 
 from forsooth.attributions import concepts
 from forsooth.attributions.layer_scores import TcavScore, tcav_score
-from forsooth.datasets.worlds import WorldSpec, world
-from forsooth.engine import task
+from forsooth.datasets.worlds import world
+from forsooth.engine import FLAT, task
 from forsooth.records import WHOLE, Cell, Row
 from forsooth.seeds import generator
 from forsooth.suites import choose
 from forsooth.suites.bam import data
-from forsooth.suites.bam.data import DataSpec, Images, Sizes
+from forsooth.suites.bam.data import DataSpec, Images
 from forsooth.suites.bam.specs import ConceptAsk, NetSpec, Panel, Shown, fine_name
 from forsooth.suites.bam.tasks import explained_network, facts_of
+from forsooth.suites.explain import rows_by_sample
 
 INSIDE = "1."  # the network behind the convolution that normalises
 
 
-@task("bam.tcav", version=4, panel="about")
-def ask_tcav(*trained: Cell, world: WorldSpec, sizes: Sizes, panel: Panel, ask: ConceptAsk) -> Cell:
+@task("bam.tcav", version=4, spec=FLAT, panel="about")
+def ask_tcav(*trained: Cell, spec: DataSpec, panel: Panel, ask: ConceptAsk) -> Cell:
     """TCAV of the common feature in every network, and the contrasts between networks."""
-    spec = DataSpec(world, sizes)
     examples = concept_examples(spec, ask)
     scores = {}
     nets = [facts_of(cell).net for cell in trained]
@@ -105,10 +105,6 @@ def pair_rows(template: Row, first: TcavScore, second: TcavScore, message: str) 
 
 def differences(template: Row, samples: Sequence[int], first: Sequence[float], second: Sequence[float]) -> list[Row]:
     """One row per sample, with both sides and their difference; undefined where one is nan."""
-    rows = []
-    for sample, one, two in zip(samples, first, second, strict=True):
-        row = template.having(sample=sample, value=one - two, first=one, second=two)
-        if one - two != one - two:
-            row = row.having(status="undefined")
-        rows.append(row)
-    return rows
+    gaps = [one - two for one, two in zip(first, second, strict=True)]
+    rows = rows_by_sample(template, samples, value=gaps, first=first, second=second)
+    return [row if row.value == row.value else row.having(status="undefined") for row in rows]

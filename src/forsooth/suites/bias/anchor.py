@@ -4,15 +4,17 @@ The suite `bias` and `forsooth.user.bias` share this, so that a number means the
 """
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
+from forsooth.games import shapley
 from forsooth.games.shapley import Estimate
 from forsooth.records import Cell, Row, Status
 from forsooth.scores import bias, convergence
+from forsooth.suites.explain import rows_by_sample
 
 # metric -> norm of the Shapley values, and power of the number of players that M_bias is multiplied with
 NORMS_AND_POWERS = {"relative_bias": ("plain", 0.5), "m_bias": ("plain", 0.0), "m_bias_split": ("split", 0.0)}
@@ -50,18 +52,16 @@ def packed(estimate: Estimate, samples: Tensor) -> dict[str, Tensor]:
 def joined(anchors: Sequence[Cell]) -> Anchor:
     """The anchor of all samples from its parts."""
     parts = [cell for cell in anchors if "values" in cell.tensors]
+    samples = torch.cat([cell.tensors["samples"] for cell in parts])
+    noise = torch.cat([cell.tensors["noise"] for cell in parts])
+    return Anchor(shapley.joined([estimate_of(cell) for cell in parts]), samples.tolist(), noise.tolist())
 
-    def whole(name: str) -> Tensor:
-        return torch.cat([cell.tensors[name] for cell in parts])
 
-    estimate = Estimate(
-        values=whole("values"),
-        error=whole("error"),
-        groups=whole("groups").double(),
-        sizes=parts[0].tensors["sizes"],
-        permutations=parts[0].facts["permutations"],
-    )
-    return Anchor(estimate, whole("samples").tolist(), whole("noise").tolist())
+def estimate_of(cell: Cell) -> Estimate:
+    """The Shapley values that a cell keeps."""
+    named = {name: cell.tensors[name] for name in ("values", "error", "sizes")}
+    groups = cell.tensors["groups"].double()
+    return Estimate(**named, groups=groups, permutations=cell.facts["permutations"])
 
 
 def players_of(cells: Sequence[Cell]) -> Tensor:
@@ -92,17 +92,22 @@ def biases(
         for metric, (norm, power) in NORMS_AND_POWERS.items():
             score = scores[norm][end, fraction]
             scored = sample_rows(own.having(metric=metric), score, status[norm], scale=count**power)
-            rows += [row.having(status="too few players", message=few) if few else row for row in scored]
+            if few:
+                scored = [row.having(status="too few players", message=few) for row in scored]
+            rows += scored
     return rows
 
 
-def sample_rows(template: Row, score: bias.Bias, status: Sequence[Status], *, scale: float) -> Iterator[Row]:
+def sample_rows(template: Row, score: bias.Bias, status: Sequence[Status], *, scale: float) -> list[Row]:
     """A row for the score of each sample and its sampling error."""
-    values = (scale * score.value).tolist()
-    errors = (scale * score.error).tolist()
-    for k, state in enumerate(status):
-        row = template.having(sample=k, value=values[k], error=errors[k])
-        yield row.having(status=state, message=MESSAGES[state])
+    return rows_by_sample(
+        template,
+        range(len(status)),
+        value=scale * score.value,
+        error=scale * score.error,
+        status=status,
+        message=[MESSAGES[state] for state in status],
+    )
 
 
 def states(attribution: Tensor, square: Tensor) -> list[Status]:

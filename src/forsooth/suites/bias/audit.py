@@ -20,12 +20,14 @@ from forsooth.models import recipes
 from forsooth.models import train as training
 from forsooth.models.recipes import Recipe
 from forsooth.plain import remembered
-from forsooth.records import Cell, Choice, Dataset, Plan, Row, Task, UsageError
+from forsooth.records import Cell, Choice, Dataset, Plan, Row, Task
 from forsooth.scores.mass import mass_inside, relative_attribution
+from forsooth.settings import check_range
 from forsooth.suites import choose, networks
 from forsooth.suites.bias import data
 from forsooth.suites.bias.data import DataSpec
 from forsooth.suites.bias.stage import PREFIX, which
+from forsooth.suites.explain import rows_by_sample
 
 Kind = Literal["region", "pattern"]
 
@@ -84,8 +86,7 @@ class Request:
 
 def plan(settings: AuditSettings, choice: Choice, kind: Kind) -> Plan:
     """Train and audit every dataset at hand."""
-    if settings.trainings < 1:
-        raise UsageError(f"`trainings` must be at least 1, got {settings.trainings}")
+    check_range(settings, ("trainings",), 1, what="at least 1")
     tasks: list[Task] = []
     for name in datasets(choice, kind):
         spec = audit_spec(name, kind, settings, choice)
@@ -225,11 +226,8 @@ class Audit:
     def classes(self) -> list[dict[str, Any]]:
         """How many of each class were explained and averaged into the baseline."""
         where = {"dataset": self.template.dataset, "model": self.template.model}
-        roles = {"explained": self.chosen, "baseline": self.reference_rows}
-        lines = []
-        for role, rows in roles.items():
-            lines += choose.classes_of(self.dataset.y[rows], role=role, where=where)
-        return lines
+        roles = {"explained": self.dataset.y[self.chosen], "baseline": self.dataset.y[self.reference_rows]}
+        return choose.classes_of(roles, where=where)
 
 
 def audit_row(spec: AuditSpec, number: int) -> Row:
@@ -270,8 +268,7 @@ def region_rows(audit: Audit) -> Iterator[Row]:
         x, y = audit.inputs(part)
         estimate = exact(game(audit.module, x, y, players=patches, baseline=audit.absent))
         ratio = relative_attribution(estimate.values.cpu(), audit.region[part])
-        for sample, value in zip(part.tolist(), ratio.tolist(), strict=True):
-            yield template.having(sample=sample, value=value)
+        yield from rows_by_sample(template, part, value=ratio)
 
 
 @task("bias.audit_pattern", version=4, spec="panel")

@@ -3,12 +3,13 @@
 import dataclasses
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Literal
 
 from torch import nn
 
 from forsooth.datasets import cifar, leaves, tables, tabular, tetromino_settings, voc
+from forsooth.datasets.at_hand import datasets_in as datasets_in
+from forsooth.datasets.standard import standardised
 from forsooth.datasets.suppressor import suppressor
 from forsooth.datasets.tetromino import tetromino
 from forsooth.digests import digest, require_same
@@ -62,39 +63,6 @@ def entry_for(name: str) -> DatasetEntry:
     """The entry of a dataset; a table of the user's has the entry of all tables."""
     by_name = {entry.name: entry for entry in ENTRIES}
     return by_name.get(name) or dataclasses.replace(TABLE, name=name, gate=ANY_TABLE_GATE)
-
-
-def datasets_in(path: str | None) -> dict[str, str]:
-    """name -> file or folder of every dataset in the folder that `--data` names."""
-    if path is None:
-        return {}
-    place = Path(path)
-    if not place.exists():
-        raise UsageError(f"`data` must be a folder or file of data, but there is nothing at {path}")
-    here = tables_at(path)
-    if holds_voc(place):
-        here = {"voc": path, **here}
-    if place.is_dir() and any(cifar.find(place, mark) for mark, _ in cifar.LAYOUTS.values()):
-        here = {"cifar10": path, **here}
-    if not here:
-        raise UsageError(f"`data` must hold CIFAR-10, Pascal VOC or tables, but none of them is known in {path}")
-    return here
-
-
-def holds_voc(place: Path) -> bool:
-    if place.name == voc.ZIP or (place / voc.ZIP).is_file():
-        return True
-    return any(map(voc.is_tree, (place, *place.glob("*/"))))
-
-
-def tables_at(path: str) -> dict[str, str]:
-    """name -> file of every table in a folder, or of the one that is named."""
-    place = Path(path)
-    if place.is_dir():
-        return {tables.stem(place / name): str(place / name) for name in tables.tables_in(place)}
-    if tables.suffix(place) in tables.READERS:
-        return {tables.stem(place): path}
-    return {}
 
 
 @dataclass(frozen=True)
@@ -170,15 +138,6 @@ READERS: Mapping[str, Callable[[DataSpec], Dataset]] = {
     "cifar10": lambda spec: cifar.cifar10(path_of(spec), seed=spec.seed),
     "voc": lambda spec: voc.crops(path_of(spec), side=side_of(spec), seed=spec.seed, limit=VOC_CROPS),
 }
-
-
-def standardised(images: Dataset) -> Dataset:
-    """Every channel with mean 0 and spread 1 over the training split, so that zero is the mean colour."""
-    axes = (0, *range(2, images.x.ndim))
-    train = images.x[images.splits["train"]]
-    mean = train.mean(axes, keepdim=True)
-    spread = train.std(axes, keepdim=True)
-    return dataclasses.replace(images, x=(images.x - mean) / spread)
 
 
 def notes(data: Dataset) -> list[str]:

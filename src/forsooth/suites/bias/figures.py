@@ -8,6 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from forsooth.frames import only
 from forsooth.report.aggregate import Results, levels
 from forsooth.report.drawing import INK, MUTED, NULL, Drawing, Tables, colours, note, sheet
 from forsooth.report.medians import CEILING, Medians
@@ -53,7 +54,7 @@ class Curve(NamedTuple):
 
 def curves(table: Medians, panels: pd.DataFrame, end: str) -> Iterator[Curve]:
     """The curves of one panel, of methods that have a score anywhere."""
-    own = panels[panels["end"].eq(end)]
+    own = only(panels, end=end)
     own = own.assign(p=own["fraction"].astype(float)).sort_values("p")
     for k, method in enumerate(table.methods):
         heights = table.value[own.index, k]

@@ -1,57 +1,124 @@
 """The work of a run: train every network, play its games, ask every method, hold what it says against the anchor."""
 
 import dataclasses
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
 
-from forsooth import names, plugins, seeds
+from forsooth import models, names, plugins, scores, seeds
 from forsooth.attributions import METHODS
 from forsooth.engine import make_task
 from forsooth.games import players
-from forsooth.models import MODELS
-from forsooth.records import WHOLE, Choice, Method, Metric, Plan, Row, Task, UsageError
-from forsooth.scores import METRICS
+from forsooth.records import Cell, Choice, Method, Metric, Plan, Task, UsageError
+from forsooth.suites import planning
 from forsooth.suites.bias import data
 from forsooth.suites.bias.anchor import METRIC_NAMES
 from forsooth.suites.bias.settings import SHAPLEY, Settings, check
 from forsooth.suites.bias.stage import GameSpec, Network, Panel, row_of, title
 from forsooth.suites.bias.tasks import explain, play, score, train
+from forsooth.suites.explain import skipped
+from forsooth.suites.planning import Work
 
 FACTORS = ("dataset", "model", "player", "end", "fraction")
 AT_ONCE = 8  # inputs played in one task, so that little is lost when a run is stopped
 KINDS = {"image": "an image", "table": "a table", "words": "words"}
 
 
+@dataclass(frozen=True)
+class Experiment:
+    """A panel, all trainings of its network, and the tasks that can be asked of them.
+
+    What is explained are inputs that all trainings get right.
+    """
+
+    panel: Panel
+    trained: Sequence[Task]
+    settings: Settings
+    choice: Choice
+
+    @property
+    def title(self) -> str:
+        return title(self.panel)
+
+    def seed(self, *names: str | int) -> int:
+        return seeds.derive(self.choice.seed, *names)
+
+    def having(self, **changes: Any) -> "Experiment":
+        """The same under changed settings."""
+        return dataclasses.replace(self, settings=dataclasses.replace(self.settings, **changes))
+
+    def task(self, function: Callable[..., Cell], words: str, needs: Sequence[Task], **arguments: Any) -> Task:
+        """A task about the panel; words: what it does, for its name."""
+        return make_task(function, {"panel": self.panel, **arguments}, needs, name=words)
+
+    def task_on_network(self, function: Callable[..., Cell], words: str, **arguments: Any) -> Task:
+        """A task on the trained network and the games that are played with it."""
+        shared = {"spec": game_of(self.settings), "device": self.choice.device}
+        return self.task(function, words, self.trained, **shared, **arguments)
+
+    def play(self, role: str) -> list[Task]:
+        """Shapley values of all explained inputs, a few at a time; every role and training has its own permutations."""
+        seed = self.seed(role, self.panel.training)
+        tasks = []
+        for first in range(0, self.settings.samples, AT_ONCE):
+            last = min(first + AT_ONCE, self.settings.samples)
+            words = f"play {self.title}, inputs {first} to {last - 1}"
+            tasks.append(self.task_on_network(play, words, first=first, last=last, seed=seed))
+        return tasks
+
+    def explain(self, name: str) -> Task:
+        """What a method says of the players."""
+        method = plugins.method(name, METHODS)
+        return self.task_on_network(
+            explain,
+            f"explain: {name}, {self.title}",
+            **plugins.identity(method),
+            channels=channels_of(method, self.settings),
+            samples=self.settings.samples,
+            seed=self.seed("method", self.panel.training),
+        )
+
+    def answers(self, name: str) -> list[Task]:
+        """What a method says of the players; for the Shapley values themselves, games played again."""
+        if name == SHAPLEY:
+            return self.play("other end")
+        return [self.explain(name)]
+
+    def judge(self, name: str, anchor: Sequence[Task], answers: Sequence[Task]) -> Task:
+        """Holds what a method says against the anchor."""
+        fractions = [f"{fraction:g}" for fraction in self.settings.fractions]
+        return self.task(
+            score,
+            f"judge: {name}, {self.title}",
+            [*anchor, *answers],
+            method=name,
+            ends=names.kept(list(self.settings.ends), self.choice.only, "end"),
+            fractions=[float(fraction) for fraction in names.kept(fractions, self.choice.only, "fraction")],
+            ties=self.settings.ties,
+            played=len(anchor),
+        )
+
+
 def plan(settings: Settings, choice: Choice) -> Plan:
     """All tasks of the chosen panels and methods, and a row for each two that cannot meet."""
-    tasks: list[Task] = []
-    skips: list[Row] = []
+    work: list[Work] = []
     for panel in chosen_panels(settings, choice):
-        reasons = {name: unable(name, panel) for name in choice.methods or settings.methods}
-        skips += [skipped(panel, name, reason) for name, reason in reasons.items() if reason]
-        tasks += panel_tasks(panel, [name for name in reasons if not reasons[name]], settings, choice)
-    return plan_of(tasks, skips=skips, facts=facts(settings, choice))
+        work += panel_work(experiment_of(panel, settings, choice))
+    return planning.planned(work, facts(settings, choice))
 
 
-def panel_tasks(panel: Panel, methods: Iterable[str], settings: Settings, choice: Choice) -> list[Task]:
+def panel_work(experiment: Experiment) -> list[Work]:
     """Train the network, play its games, ask every method and judge what it says."""
-    trained = training_tasks(panel, choice)
-    anchor = playing_tasks(panel, trained, settings, choice, "anchor")
-    tasks = [*trained, *anchor]
-    for name in methods:
-        answer = answering_tasks(name, panel, trained, settings, choice)
-        tasks += [*answer, scoring_task(name, panel, anchor, answer, settings, choice)]
-    return tasks
-
-
-def plan_of(tasks: Iterable[Task], *, skips: Iterable[Row] = (), facts: tuple[str, ...] = ()) -> Plan:
-    """A plan in which each task stands once."""
-    unique = {task.key: task for task in tasks}
-    return Plan(tasks=tuple(unique.values()), skips=tuple(skips), facts=facts)
-
-
-def skipped(panel: Panel, method: str, reason: str) -> Row:
-    row = row_of(panel).having(method=method, metric="", sample=WHOLE, status="skipped", message=reason)
-    return row.having(end="", fraction=None)
+    anchor = experiment.play("anchor")
+    work: list[Work] = [*experiment.trained, *anchor]
+    for name in experiment.choice.methods or experiment.settings.methods:
+        reason = unable(name, experiment.panel)
+        if reason:
+            work.append(skipped(row_of(experiment.panel).having(method=name, end="", fraction=None), reason))
+        else:
+            answers = experiment.answers(name)
+            work += [*answers, experiment.judge(name, anchor, answers)]
+    return work
 
 
 def chosen_panels(settings: Settings, choice: Choice) -> Iterator[Panel]:
@@ -75,30 +142,25 @@ def panels_of(source: data.DataSpec, net: str, settings: Settings, choice: Choic
         trainings = 1
     for player in settings.players:
         chosen = player in choice.only.get("player", (player,))
-        if chosen and (player != "units" or layer_of(net)):
+        if chosen and (player != "units" or models.architecture(net).layer):
             for training in range(trainings):
                 yield Panel(source, net, training=training, player=player, trainings=trainings)
 
 
-def layer_of(net: str) -> str | None:
-    return names.find(net, MODELS, argument="models").layer
+def experiment_of(panel: Panel, settings: Settings, choice: Choice) -> Experiment:
+    trainings = [Network(panel.source, panel.net, number) for number in range(panel.trainings)]
+    return Experiment(panel, [training_task(network, choice) for network in trainings], settings, choice)
 
 
-def first_panel(settings: Settings, choice: Choice, dataset: str) -> Panel:
-    """The network of an experiment on one dataset: the first of the settings that the dataset can be played with."""
-    narrowed = dataclasses.replace(choice, only={"dataset": (dataset,)})
-    panels = list(chosen_panels(settings, narrowed))
+def experiment_on(dataset: str, settings: Settings, choice: Choice) -> Experiment:
+    """That of the first network of the settings that the dataset can be played with."""
+    panels = list(chosen_panels(settings, dataclasses.replace(choice, only={"dataset": (dataset,)})))
     for net in settings.models:
         own = [panel for panel in panels if panel.net == net]
         if own:
-            return own[0]
+            return experiment_of(own[0], settings, choice)
     fit = ", ".join(data.entry_for(dataset).models)
     raise UsageError(f"`models` must name a network for {dataset} ({fit}), got {', '.join(settings.models)}")
-
-
-def training_tasks(panel: Panel, choice: Choice) -> list[Task]:
-    """All trainings of the panel's network: what is explained are inputs that all of them get right."""
-    return [training_task(Network(panel.source, panel.net, k), choice) for k in range(panel.trainings)]
 
 
 def training_task(network: Network, choice: Choice) -> Task:
@@ -117,45 +179,6 @@ def game_of(settings: Settings) -> GameSpec:
     return GameSpec(**{field.name: getattr(settings, field.name) for field in dataclasses.fields(GameSpec)})
 
 
-def playing_tasks(panel: Panel, trained: Sequence[Task], settings: Settings, choice: Choice, role: str) -> list[Task]:
-    """Shapley values of all explained inputs, a few at a time; every training has permutations of its own."""
-    tasks = []
-    for first in range(0, settings.samples, AT_ONCE):
-        last = min(first + AT_ONCE, settings.samples)
-        arguments = {
-            "panel": panel,
-            "spec": game_of(settings),
-            "first": first,
-            "last": last,
-            "seed": seeds.derive(choice.seed, role, panel.training),
-            "device": choice.device,
-        }
-        name = f"play {title(panel)}, inputs {first} to {last - 1}"
-        tasks.append(make_task(play, arguments, trained, name=name))
-    return tasks
-
-
-def answering_tasks(name: str, panel: Panel, trained: Sequence[Task], settings: Settings, choice: Choice) -> list[Task]:
-    """What a method says of the players; for the Shapley values themselves, games played again."""
-    if name == SHAPLEY:
-        return playing_tasks(panel, trained, settings, choice, "other end")
-    return [explaining_task(name, panel, trained, settings, choice)]
-
-
-def explaining_task(name: str, panel: Panel, trained: Sequence[Task], settings: Settings, choice: Choice) -> Task:
-    method = plugins.method(name, METHODS)
-    arguments = {
-        "panel": panel,
-        "spec": game_of(settings),
-        **plugins.identity(method),
-        "channels": channels_of(method, settings),
-        "samples": settings.samples,
-        "seed": seeds.derive(choice.seed, "method", panel.training),
-        "device": choice.device,
-    }
-    return make_task(explain, arguments, trained, name=f"explain: {name}, {title(panel)}")
-
-
 def channels_of(method: Method, settings: Settings) -> players.Channels:
     """How the colours of a map become one number.
 
@@ -167,22 +190,6 @@ def channels_of(method: Method, settings: Settings) -> players.Channels:
     return "sum"
 
 
-def scoring_task(
-    name: str, panel: Panel, anchor: Sequence[Task], answer: Sequence[Task], settings: Settings, choice: Choice
-) -> Task:
-    """Holds what a method says against the anchor."""
-    fractions = names.kept([f"{fraction:g}" for fraction in settings.fractions], choice.only, "fraction")
-    arguments = {
-        "panel": panel,
-        "method": name,
-        "ends": names.kept(list(settings.ends), choice.only, "end"),
-        "fractions": [float(fraction) for fraction in fractions],
-        "ties": settings.ties,
-        "played": len(anchor),
-    }
-    return make_task(score, arguments, [*anchor, *answer], name=f"judge: {name}, {title(panel)}")
-
-
 def unable(name: str, panel: Panel) -> str:
     """Why method and panel cannot meet; empty where they can."""
     if name == SHAPLEY:
@@ -190,7 +197,7 @@ def unable(name: str, panel: Panel) -> str:
     method = plugins.method(name, METHODS)
     if panel.player == "units":
         return unable_on_units(method)
-    if "layer" in method.needs and layer_of(panel.net) is None:
+    if "layer" in method.needs and models.architecture(panel.net).layer is None:
         return f"{name} reads a convolutional layer, and {panel.net} has none"
     if method.units:
         return f"{name} is judged on the units of its layer, as in the paper"
@@ -212,7 +219,7 @@ def unable_on_units(method: Method) -> str:
 
 
 def metrics(settings: Settings) -> tuple[Metric, ...]:
-    return tuple(names.find(name, METRICS, argument="metrics") for name in METRIC_NAMES)
+    return scores.metrics(METRIC_NAMES)
 
 
 def facts(settings: Settings, choice: Choice) -> tuple[str, ...]:

@@ -14,21 +14,16 @@ from scipy.stats import kurtosis
 from torch import Tensor
 
 from forsooth import papers, seeds
-from forsooth.engine import make_task, task
+from forsooth.engine import task
 from forsooth.games.walks import walks
 from forsooth.records import WHOLE, Cell, Choice, Judgement, Outcome, Plan, Reproduction, Row
 from forsooth.scores.masking import order_dependence
 from forsooth.suites.bias import anchor as anchors
-from forsooth.suites.bias.experiment import (
-    ON_LENET,
-    ExperimentSettings,
-    experiment_on,
-    part_rows,
-    photographs_or_leaves,
-    title_of,
-)
-from forsooth.suites.bias.plan import game_of, plan_of
+from forsooth.suites.bias.experiment import ON_LENET, experiment_on_images, part_rows, title_of
+from forsooth.suites.bias.settings import Settings
 from forsooth.suites.bias.stage import GameSpec, Panel, Stage, row_of
+from forsooth.suites.planning import planned
+from forsooth.suites.verdicts import judgement
 
 REGIONS = 3
 REGION_SIDE = 5  # pixels
@@ -37,17 +32,12 @@ FAR_ABOVE = 5  # times its mean gain
 HEAVY_TAILS = 1.0  # excess kurtosis
 
 
-def plan_figure_4b(settings: ExperimentSettings, choice: Choice) -> Plan:
-    experiment = experiment_on(photographs_or_leaves(choice), settings.base, choice)
-    arguments = {
-        "panel": experiment.panel,
-        "spec": game_of(settings.base),
-        "samples": settings.base.samples,
-        "seed": seeds.derive(choice.seed, "contexts"),
-        "device": choice.device,
-    }
-    name = f"mask in many orders, {experiment.title}"
-    return plan_of([*experiment.trained, make_task(contexts, arguments, experiment.trained, name=name)])
+def plan_figure_4b(settings: Settings, choice: Choice) -> Plan:
+    experiment = experiment_on_images(settings, choice)
+    words = f"mask in many orders, {experiment.title}"
+    seed = experiment.seed("contexts")
+    masked = experiment.task_on_network(contexts, words, samples=settings.samples, seed=seed)
+    return planned([*experiment.trained, masked])
 
 
 @task("bias.contexts", version=3, spec="game")
@@ -85,29 +75,26 @@ def judge_figure_4b(outcome: Outcome) -> Judgement:
     table = table.rename(columns={"place": "player", "value": "mean"})
     finite = table[np.isfinite(table["mean"])]
     far = (table["largest"] > FAR_ABOVE).mean()
-    words = (
+    sentence = (
         f"Fig. 4b on {title_of(rows)}: what one player adds when it is masked changes with those masked before. The "
         f"median of max(|Δ/Δ̄|, |Δ̄/Δ|) over contexts is {table['median'].median():.1f} for the middle player; its mean "
         f"V, which a single gain near zero can carry away, is {finite['mean'].median():.1f}. {far:.0%} of the players "
-        "have a context in which they add more than five times their mean, as the paper reports of some.\n"
+        "have a context in which they add more than five times their mean, as the paper reports of some."
     )
-    return Judgement(table.round(3), words)
+    return judgement(table.round(3), [sentence])
 
 
-def plan_regions(settings: ExperimentSettings, choice: Choice, *, number: int) -> Plan:
+def plan_regions(settings: Settings, choice: Choice, *, number: int) -> Plan:
     """The values of Gradient×Input (Table 14) or sampled Shapley values (Table 15), and their moments in regions."""
-    experiment = experiment_on(photographs_or_leaves(choice), settings.base, choice)
+    experiment = experiment_on_images(settings, choice)
     if number == 14:
         values = [experiment.explain("gradient_x_input")]
     else:
         values = experiment.play("anchor")
-    arguments = {
-        "panel": experiment.panel,
-        "side": experiment.panel.source.side or CIFAR_SIDE,
-        "seed": seeds.derive(choice.seed, "regions"),
-    }
-    moments = make_task(regions, arguments, values, name=f"regions of {experiment.title}")
-    return plan_of([*experiment.trained, *values, moments])
+    side = experiment.panel.source.side or CIFAR_SIDE
+    words = f"regions of {experiment.title}"
+    moments = experiment.task(regions, words, values, side=side, seed=experiment.seed("regions"))
+    return planned([*experiment.trained, *values, moments])
 
 
 @task("bias.regions", version=2)
@@ -135,7 +122,7 @@ def judge_regions(outcome: Outcome, *, number: int) -> Judgement:
     published = papers.table(f"bias_table_{number}").set_index("region").add_prefix("published_")
     columns = ["region", "values", "mean", "variance", "excess_kurtosis"]
     table = rows[columns].join(published, on="region")
-    return Judgement(table.round(6), f"Table {number} on {title_of(rows)}: {on_variances(table)}\n")
+    return judgement(table.round(6), [f"Table {number} on {title_of(rows)}: {on_variances(table)}"])
 
 
 def on_variances(table: pd.DataFrame) -> str:
@@ -157,10 +144,10 @@ def on_regions(number: int, title: str) -> Reproduction:
     return Reproduction(
         f"bias/table-{number}",
         title,
-        ExperimentSettings(dataclasses.replace(ON_LENET, permutations=20)),
+        dataclasses.replace(ON_LENET, permutations=20),
         partial(plan_regions, number=number),
         partial(judge_regions, number=number),
-        with_data=ExperimentSettings(dataclasses.replace(ON_LENET, models=("resnet20", "lenet"))),
+        with_data=dataclasses.replace(ON_LENET, models=("resnet20", "lenet")),
     )
 
 
@@ -168,7 +155,7 @@ REPRODUCTIONS = (
     Reproduction(
         "bias/figure-4b",
         "what a player adds depends on the order of masking",
-        ExperimentSettings(dataclasses.replace(ON_LENET, samples=4, grid=8, permutations=500)),
+        dataclasses.replace(ON_LENET, samples=4, grid=8, permutations=500),
         plan_figure_4b,
         judge_figure_4b,
     ),

@@ -7,10 +7,12 @@ from functools import partial
 import pandas as pd
 
 from forsooth import papers
+from forsooth.frames import only
 from forsooth.records import Judgement, Outcome, Reproduction
 from forsooth.stats.intervals import AT_LEAST_0, SHARE, samples_and_trainings
 from forsooth.suites.bias import audit
 from forsooth.suites.bias.audit import AuditSettings
+from forsooth.suites.verdicts import judgement
 
 Judge = Callable[[Outcome], Judgement]
 
@@ -54,14 +56,14 @@ def figure_3(outcome: Outcome) -> Judgement:
     """Fig. 3: relative attribution of a region that was pasted in from another class; 0 if it did not matter."""
     lines = lines_of(outcome, "figure-3", bounds=AT_LEAST_0)
     table = pd.DataFrame([dataclasses.asdict(line) for line in lines]).drop(columns="plain")
-    return Judgement(table.round(4), "\n".join(on_region(line) for line in lines) + "\n")
+    return judgement(table.round(4), [on_region(line) for line in lines])
 
 
 def appendix_n(outcome: Outcome) -> Judgement:
     """Appendix N: share of Shapley mass inside a pattern whose presence is the label; 1 if nothing else mattered."""
     lines = lines_of(outcome, "appendix-n", bounds=SHARE)
     table = pd.DataFrame([dataclasses.asdict(line) for line in lines])
-    return Judgement(table.round(4), "\n".join(on_pattern(line) for line in lines) + "\n")
+    return judgement(table.round(4), [on_pattern(line) for line in lines])
 
 
 def lines_of(outcome: Outcome, name: str, *, bounds: tuple[float, float]) -> list[Line]:
@@ -72,8 +74,8 @@ def lines_of(outcome: Outcome, name: str, *, bounds: tuple[float, float]) -> lis
 
 def line_of(rows: pd.DataFrame, published: float, *, bounds: tuple[float, float]) -> Line:
     """The numbers of one network from the rows of its trainings and audits."""
-    trainings = rows[rows["part"].eq("training")]
-    audited = rows[rows["part"].eq("audit")]
+    trainings = only(rows, part="training")
+    audited = only(rows, part="audit")
     passed = trainings["status"].eq("ok")
     interval = samples_and_trainings(audited, bounds=bounds)
     return Line(

@@ -11,13 +11,16 @@ import numpy as np
 import pandas as pd
 
 from forsooth.counted import counted
+from forsooth.frames import lines_by, only
 from forsooth.records import Choice, Judgement, Metric, Outcome, Plan, Reproduction, UsageError
 from forsooth.scores.bias import M_BIAS, M_BIAS_SPLIT
 from forsooth.stats.intervals import mean_interval
-from forsooth.suites.bias import plan
-from forsooth.suites.bias.experiment import ON_LENET, PHOTOGRAPHS, ExperimentSettings, photographs_or_leaves
+from forsooth.suites.bias.experiment import ON_LENET, PHOTOGRAPHS, photographs_or_leaves
+from forsooth.suites.bias.plan import plan
 from forsooth.suites.bias.reproduce_tables import JUDGED, LIKE, score_rows
 from forsooth.suites.bias.settings import PUBLISHED, Settings
+from forsooth.suites.planning import planned
+from forsooth.suites.verdicts import judgement
 
 METHODS = tuple(name for name in JUDGED if name != "grad_cam")  # which is judged on units, here as there
 NEAR = 1.25  # a factor: nearer than the numbers of two networks are to each other
@@ -25,69 +28,65 @@ ONE_MAP = ["model", "model_seed", "method", "sample"]
 ONE_METHOD = ["model", "method"]
 
 
-def plan_patches(settings: ExperimentSettings, choice: Choice) -> Plan:
+def plan_patches(settings: Settings, choice: Choice) -> Plan:
     """The same run twice.
 
     The default is small; --set samples=50 permutations=1000 is the size of Table 3, for an accelerator.
     """
-    if settings.base.grid is None:
+    if settings.grid is None:
         raise UsageError("`grid` must be a number of patches to hold against pixels, got None")
-    tasks = [task for grid in (settings.base.grid, None) for task in plan_of_grid(settings, choice, grid).tasks]
-    return plan.plan_of(tasks)
+    tasks = [task for grid in (settings.grid, None) for task in plan_of_grid(settings, choice, grid).tasks]
+    return planned(tasks)
 
 
-def plan_of_grid(settings: ExperimentSettings, choice: Choice, grid: int | None) -> Plan:
+def plan_of_grid(settings: Settings, choice: Choice, grid: int | None) -> Plan:
     narrowed = dataclasses.replace(choice, only={**choice.only, "dataset": (photographs_or_leaves(choice),)})
-    return plan.plan(dataclasses.replace(settings.base, grid=grid), narrowed)
+    return plan(dataclasses.replace(settings, grid=grid), narrowed)
 
 
 def judge_patches(outcome: Outcome) -> Judgement:
     """M_bias on patches over M_bias on pixels for every method, beside the root of the ratio of their players."""
-    settings: Settings = outcome.settings.base
+    settings: Settings = outcome.settings
     table = ratios(rows_of_grid(outcome, settings.grid), rows_of_grid(outcome, None))
     names = {PHOTOGRAPHS: "CIFAR-10"}
     dataset = photographs_or_leaves(outcome.choice)
-    return Judgement(table.round(4), verdict(table, names.get(dataset, dataset), settings))
+    return judgement(table.round(4), verdict(table, names.get(dataset, dataset), settings))
 
 
 def rows_of_grid(outcome: Outcome, grid: int | None) -> pd.DataFrame:
     """The rows of scores of the one run or of the other."""
     keys = [task.key for task in plan_of_grid(outcome.settings, outcome.choice, grid).tasks]
-    return score_rows(outcome.rows[outcome.rows["cell"].isin(keys)])
+    return score_rows(only(outcome.rows, cell=keys))
 
 
 def ratios(patches: pd.DataFrame, pixels: pd.DataFrame) -> pd.DataFrame:
     """One line per network and method: the mean ratio over images (of logarithms) and its 95 % interval."""
     players = {"patches": int(patches["players"].max()), "pixels": int(pixels["players"].max())}
     expected = (players["pixels"] / players["patches"]) ** 0.5
-    plain = logarithms(patches, pixels, M_BIAS)
-    split = logarithms(patches, pixels, M_BIAS_SPLIT).groupby(ONE_METHOD).mean()
-    lines = []
-    for (model, method), own in plain.groupby(ONE_METHOD, sort=False):
+
+    def line_of(own: pd.Series) -> dict[str, float]:
         interval = mean_interval(own.groupby("sample").mean())  # trainings of a network share their images
         ratio = np.exp(interval.mean)
-        lines.append(
-            {
-                "model": model,
-                "method": method,
-                **players,
-                "expected": expected,
-                "ratio": ratio,
-                "over_expected": ratio / expected,
-                "low": np.exp(interval.low) / expected,
-                "high": np.exp(interval.high) / expected,
-                "images": interval.n,
-                "ratio_split": np.exp(split.get((model, method), np.nan)),
-            }
-        )
-    return pd.DataFrame(lines)
+        return {
+            **players,
+            "expected": expected,
+            "ratio": ratio,
+            "over_expected": ratio / expected,
+            "low": np.exp(interval.low) / expected,
+            "high": np.exp(interval.high) / expected,
+            "images": interval.n,
+        }
+
+    split = np.exp(logarithms(patches, pixels, M_BIAS_SPLIT).groupby(ONE_METHOD).mean())
+    table = lines_by(logarithms(patches, pixels, M_BIAS), ONE_METHOD, line_of)
+    return table.join(split.rename("ratio_split"), on=ONE_METHOD)
 
 
 def logarithms(patches: pd.DataFrame, pixels: pd.DataFrame, metric: Metric) -> pd.Series:
     """log(bias on patches / on pixels) of every network, training, method and image, from means over the ten rows."""
 
     def means(rows: pd.DataFrame) -> pd.Series:
-        own = counted(rows[rows["metric"].eq(metric.name)], metric, within=["model", *LIKE])
+        own = counted(only(rows, metric=metric.name), metric, within=["model", *LIKE])
         return own.groupby(ONE_MAP, sort=False)["value"].mean()
 
     return np.log(means(patches) / means(pixels)).dropna()
@@ -111,32 +110,32 @@ def decision(judged: pd.DataFrame) -> str:
     return "is inconclusive"
 
 
-def verdict(table: pd.DataFrame, dataset: str, settings: Settings) -> str:
+def verdict(table: pd.DataFrame, dataset: str, settings: Settings) -> list[str]:
     """Keep or drop the rule, by the interval of ratio over expected of every published method."""
-    judged = table[table["method"].isin(PUBLISHED)]
+    judged = only(table, method=PUBLISHED)
     if judged.empty:
-        return "None of these methods is in the published tables, so there is no rule to judge.\n"
+        return ["None of these methods is in the published tables, so there is no rule to judge."]
     first = judged.iloc[0]
     by_method = "; ".join(
         f"{line.method} ({line.model}) {line.over_expected:.2f} [{line.low:.2f}, {line.high:.2f}] {rule_of(line)}"
         for line in table.itertuples()
     )
     split = (judged["ratio_split"] / judged["expected"]).median()
-    return (
+    return [
         f"{dataset}, {first['patches']} patches against {first['pixels']:,} pixels, {first['images']} images, "
-        f"{settings.permutations} permutations: the rule that M_bias has the size 1 / √N {decision(judged)}.\n"
+        f"{settings.permutations} permutations: the rule that M_bias has the size 1 / √N {decision(judged)}.",
         f"A factor of {first['expected']:g} is expected; a rule holds for a method whose 95 % interval lies within a "
-        f"factor of {NEAR} of it. Ratio over expected: {by_method}.\n"
+        f"factor of {NEAR} of it. Ratio over expected: {by_method}.",
         f"With the norm freed of noise the median ratio over expected is {split:.2f}, plain "
-        f"{judged['over_expected'].median():.2f}.\n"
-    )
+        f"{judged['over_expected'].median():.2f}.",
+    ]
 
 
 REPRODUCTIONS = (
     Reproduction(
         "bias/patches-against-pixels",
         "does M_bias grow by the root of the pixels?",
-        ExperimentSettings(dataclasses.replace(ON_LENET, methods=METHODS, grid=8, samples=4, permutations=20)),
+        dataclasses.replace(ON_LENET, methods=METHODS, grid=8, samples=4, permutations=20),
         plan_patches,
         judge_patches,
     ),

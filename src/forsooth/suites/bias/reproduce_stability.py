@@ -4,7 +4,7 @@ With `--data` these run on CIFAR-10 as in the paper, without on the generated le
 """
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,25 +12,21 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from forsooth.engine import make_task, task
+from forsooth.engine import task
+from forsooth.frames import only
 from forsooth.games.shapley import Estimate
 from forsooth.records import WHOLE, Cell, Choice, Judgement, Outcome, Plan, Reproduction, Row, Task
 from forsooth.scores import bias as scores
 from forsooth.scores import convergence
 from forsooth.stats.correlations import pearson, spearman
 from forsooth.suites.bias import anchor as anchors
-from forsooth.suites.bias.experiment import (
-    ON_LENET,
-    Experiment,
-    ExperimentSettings,
-    experiment_on,
-    part_rows,
-    photographs_or_leaves,
-    title_of,
-)
-from forsooth.suites.bias.plan import plan_of
+from forsooth.suites.bias.experiment import ON_LENET, experiment_on_images, part_rows, title_of
+from forsooth.suites.bias.plan import Experiment
 from forsooth.suites.bias.settings import PUBLISHED, Settings
 from forsooth.suites.bias.stage import Panel, row_of
+from forsooth.suites.explain import rows_by_sample
+from forsooth.suites.planning import planned
+from forsooth.suites.verdicts import judgement
 
 CHOOSING = ("gradient", "gradient_x_input", "integrated_gradients", "guided_backprop")  # the maps that choose groups S
 COMPARED = (*(name for name in PUBLISHED if name != "grad_cam"), "random", "constant")
@@ -61,28 +57,24 @@ class Figure5Settings:
 
 def plan_figure_5(settings: Figure5Settings, choice: Choice) -> Plan:
     """Several draws of the anchor for every number of permutations and of patches."""
-    experiment = experiment_on(photographs_or_leaves(choice), settings.base, choice)
+    experiment = experiment_on_images(settings.base, choice)
     tasks = list(experiment.trained)
     for count in settings.sampled:
         tasks += drawing_tasks(experiment, "samples", settings.repeats, {"permutations": count})
     for grid in settings.grids:
         changes = {"permutations": settings.with_grids, "grid": grid}
         tasks += drawing_tasks(experiment, "variables", settings.repeats, changes)
-    return plan_of(tasks)
+    return planned(tasks)
 
 
 def drawing_tasks(experiment: Experiment, varied: str, repeats: int, changes: dict[str, Any]) -> list[Task]:
-    draws = [experiment.play(f"draw {k}", **changes, exact_up_to=0) for k in range(repeats)]
+    changed = experiment.having(**changes)
+    draws = [changed.having(exact_up_to=0).play(f"draw {k}") for k in range(repeats)]
     needs = [task for draw in draws for task in draw]
-    needs += [experiment.explain(method, **changes) for method in CHOOSING]
-    arguments = {
-        "panel": experiment.panel,
-        "draws": repeats,
-        "parts": len(draws[0]),
-        "varied": varied,
-        "permutations": changes["permutations"],
-    }
-    return [*needs, make_task(unstable, arguments, needs, name=f"compare {experiment.title}, {changes}")]
+    needs += [changed.explain(method) for method in CHOOSING]
+    words = f"compare {experiment.title}, {changes}"
+    sizes = {"draws": repeats, "parts": len(draws[0]), "permutations": changes["permutations"]}
+    return [*needs, experiment.task(unstable, words, needs, varied=varied, **sizes)]
 
 
 @task("bias.unstable", version=3)
@@ -94,7 +86,7 @@ def unstable(*cells: Cell, panel: Panel, draws: int, parts: int, varied: str, pe
     row = row_of(panel, "stability").having(
         metric="anchor_instability",
         sample=WHOLE,
-        value=anchor_instability(values, maps),
+        value=convergence.anchor_instability(values, maps),
         values=convergence.instability(values).mean().item(),
         players=values.shape[2],
         varied=varied,
@@ -103,30 +95,21 @@ def unstable(*cells: Cell, panel: Panel, draws: int, parts: int, varied: str, pe
     return Cell(rows=(row,))
 
 
-def anchor_instability(values: Tensor, maps: Sequence[Tensor]) -> float:
-    """That of the mean value over the groups which maps (n, players) choose, by draws of values (draws, n, players)."""
-    instabilities = []
-    for end, fraction in scores.PAIRS:
-        groups = [scores.chosen(players, fraction=fraction, end=end) for players in maps]
-        anchor = torch.stack([(values * s).sum(2) / s.sum(1) for s in groups]).nanmean(0)  # E over S: (draws, n)
-        instabilities.append(convergence.instability(anchor))
-    return torch.stack(instabilities).nanmean().item()
-
-
 def judge_figure_5(outcome: Outcome) -> Judgement:
     """Fig. 5: instability of the anchor β beside that of the sampled values, by samples and by variables."""
     rows = part_rows(outcome, "stability", counts=("permutations", "players")).rename(columns={"value": "anchor"})
     table = rows[["varied", "permutations", "players", "values", "anchor"]].round(4)
     table["times"] = (table["values"] / table["anchor"]).round(1)
-    return Judgement(table, f"Fig. 5 on {title_of(rows)}: {on_stability(table)}\n")
+    return judgement(table, [f"Fig. 5 on {title_of(rows)}: {on_stability(table)}"])
 
 
 def on_stability(table: pd.DataFrame) -> str:
     """How much more stable the anchor is, and what more permutations do."""
-    few, many = table[table["varied"].eq("samples")].iloc[[0, -1]].to_dict("records")
-    holds = "holds" if table["times"].min() > MUCH_STABLER else "does not hold everywhere"
+    few, many = only(table, varied="samples").iloc[[0, -1]].to_dict("records")
+    least = table["times"].min()
+    holds = "holds" if least > MUCH_STABLER else "does not hold everywhere"
     return (
-        f"the anchor is {table['times'].min():.1f} to {table['times'].max():.1f} times as "
+        f"the anchor is {least:.1f} to {table['times'].max():.1f} times as "
         f"stable as the sampled values. From {few['permutations']} to {many['permutations']} permutations the "
         f"instability of the values falls from {few['values']:.3f} to {many['values']:.3f}, that of the anchor from "
         f"{few['anchor']:.3f} to {many['anchor']:.3f}. The published claim, that the anchor is much the more stable "
@@ -134,13 +117,13 @@ def on_stability(table: pd.DataFrame) -> str:
     )
 
 
-def plan_proposition_1(settings: ExperimentSettings, choice: Choice) -> Plan:
-    experiment = experiment_on(photographs_or_leaves(choice), settings.base, choice)
+def plan_proposition_1(settings: Settings, choice: Choice) -> Plan:
+    experiment = experiment_on_images(settings, choice)
     anchor = experiment.play("anchor")
-    needs = [*anchor, *(experiment.explain(method) for method in CHOOSING)]
-    arguments = {"panel": experiment.panel, "parts": len(anchor), "methods": CHOOSING}
-    measured = make_task(ratios, arguments, needs, name=f"measure the factor, {experiment.title}")
-    return plan_of([*experiment.trained, *needs, measured])
+    needs = [*anchor, *map(experiment.explain, CHOOSING)]
+    words = f"measure the factor, {experiment.title}"
+    measured = experiment.task(ratios, words, needs, parts=len(anchor), methods=CHOOSING)
+    return planned([*experiment.trained, *needs, measured])
 
 
 @task("bias.ratios", version=2)
@@ -169,35 +152,34 @@ def judge_proposition_1(outcome: Outcome) -> Judgement:
     by_size = table.groupby(["fraction", "size"], as_index=False)["factor"].median()
     factors = ", ".join(f"{line.factor:.0f} for |S| = {line.size}" for line in by_size.itertuples(index=False))
     times = by_size["factor"] / by_size["size"]
-    words = (
+    sentence = (
         f"Proposition 1 on {title_of(rows)}: the variance of one value over that of the mean over S, median over maps, "
         f"ends and inputs: {factors}. The paper says |S|. It holds within {abs(times.iloc[0] - 1):.0%} for the "
         f"smallest groups; for the largest the factor is {times.iloc[-1]:.1f} times |S|, because the gains of a "
-        "permutation sum to a constant, so that the errors of many players cancel. The anchor is surer than claimed.\n"
+        "permutation sum to a constant, so that the errors of many players cancel. The anchor is surer than claimed."
     )
-    return Judgement(table.round(3), words)
+    return judgement(table.round(3), [sentence])
 
 
-def plan_figure_6(settings: ExperimentSettings, choice: Choice) -> Plan:
+def plan_figure_6(settings: Settings, choice: Choice) -> Plan:
     """The anchor, a far surer one, and maps of every network.
 
     The default is small: LeNet, 64 patches and so six players in S. --set models=lenet,resnet20,resnet56 asks more
     networks whose weights are in --data, --set grid=none asks pixels, both for an accelerator.
     """
     tasks: list[Task] = []
-    for net in settings.base.models:
-        base = dataclasses.replace(settings.base, models=(net,))
-        tasks += comparing_tasks(experiment_on(photographs_or_leaves(choice), base, choice))
-    return plan_of(tasks)
+    for net in settings.models:
+        tasks += comparing_tasks(experiment_on_images(dataclasses.replace(settings, models=(net,)), choice))
+    return planned(tasks)
 
 
 def comparing_tasks(experiment: Experiment) -> list[Task]:
-    anchor = experiment.play("anchor", exact_up_to=0)
+    anchor = experiment.having(exact_up_to=0).play("anchor")
     permutations = SURE * experiment.settings.permutations
-    sure = experiment.play("sure", exact_up_to=ENUMERATED, permutations=permutations)
-    needs = [*anchor, *sure, *(experiment.explain(method) for method in COMPARED)]
-    arguments = {"panel": experiment.panel, "parts": len(anchor), "methods": COMPARED}
-    compared = make_task(both_biases, arguments, needs, name=f"compare biases, {experiment.title}")
+    sure = experiment.having(exact_up_to=ENUMERATED, permutations=permutations).play("sure")
+    needs = [*anchor, *sure, *map(experiment.explain, COMPARED)]
+    words = f"compare biases, {experiment.title}"
+    compared = experiment.task(both_biases, words, needs, parts=len(anchor), methods=COMPARED)
     return [*experiment.trained, *needs, compared]
 
 
@@ -214,22 +196,16 @@ def both_biases(*cells: Cell, panel: Panel, parts: int, methods: tuple[str, ...]
         maps = cell.tensors["players"]
         ours = scores.m_bias(maps, anchor.estimate, fraction=TOP_TENTH, end="top").value
         accurate = scores.accurate_bias(maps, sure, fraction=TOP_TENTH, end="top")
-        rows += sample_rows(template.having(method=name), anchor.samples, ours, accurate)
+        rows += rows_by_sample(template.having(method=name), anchor.samples, value=ours, accurate=accurate)
     return Cell(rows=tuple(rows))
-
-
-def sample_rows(template: Row, samples: Sequence[int], ours: Tensor, accurate: Tensor) -> Iterator[Row]:
-    """A row for each sample, of M_bias (n,) and the accurate bias (n,)."""
-    for sample, value, true in zip(samples, ours.tolist(), accurate.tolist(), strict=True):
-        yield template.having(sample=sample, value=value, accurate=true)
 
 
 def judge_figure_6(outcome: Outcome) -> Judgement:
     """Fig. 6: M_bias of the top 10 % beside the accurate bias, from 20 times the permutations; or exact values."""
     rows = part_rows(outcome, "accurate_bias", counts=("players", "size")).rename(columns={"value": "m_bias"})
     table = rows[["dataset", "method", "sample", "players", "size", "m_bias", "accurate", "model"]]
-    words = "".join(f"{on_relation(own)}\n" for _, own in table.groupby("model", sort=False))
-    return Judgement(table.drop(columns="dataset").round(5), words)
+    sentences = [on_relation(own) for _, own in table.groupby("model", sort=False)]
+    return judgement(table.drop(columns="dataset").round(5), sentences)
 
 
 def on_relation(table: pd.DataFrame) -> str:
@@ -248,28 +224,26 @@ def on_relation(table: pd.DataFrame) -> str:
     )
 
 
-def reproductions() -> Iterator[Reproduction]:
-    yield Reproduction(
+REPRODUCTIONS = (
+    Reproduction(
         "bias/figure-5",
         "instability of the anchor and of the sampled values",
         Figure5Settings(),
         plan_figure_5,
         judge_figure_5,
-    )
-    yield Reproduction(
+    ),
+    Reproduction(
         "bias/proposition-1",
         "how much surer the anchor is than one value",
-        ExperimentSettings(dataclasses.replace(ON_LENET, samples=8, grid=8, exact_up_to=0)),
+        dataclasses.replace(ON_LENET, samples=8, grid=8, exact_up_to=0),
         plan_proposition_1,
         judge_proposition_1,
-    )
-    yield Reproduction(
+    ),
+    Reproduction(
         "bias/figure-6",
         "M_bias beside the accurate bias",
-        ExperimentSettings(dataclasses.replace(ON_LENET, samples=8, grid=8, permutations=100)),
+        dataclasses.replace(ON_LENET, samples=8, grid=8, permutations=100),
         plan_figure_6,
         judge_figure_6,
-    )
-
-
-REPRODUCTIONS = tuple(reproductions())
+    ),
+)

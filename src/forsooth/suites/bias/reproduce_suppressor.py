@@ -8,13 +8,15 @@ from torch import Tensor
 
 from forsooth.engine import make_task, task
 from forsooth.records import WHOLE, Cell, Choice, Judgement, Outcome, Plan, Reproduction, Row, Task
-from forsooth.scores.closed_forms import FORMS, Case
+from forsooth.scores.closed_forms import FORMS, Case, differences
 from forsooth.suites import networks
 from forsooth.suites.bias import anchor as anchors
-from forsooth.suites.bias import data, plan
+from forsooth.suites.bias import data
 from forsooth.suites.bias.experiment import part_rows
+from forsooth.suites.bias.plan import plan
 from forsooth.suites.bias.settings import Settings
 from forsooth.suites.bias.stage import BACKGROUND, PREFIX, REFERENCES, Network, Panel, drawn, row_of
+from forsooth.suites.verdicts import judgement
 
 TOLERANCE = 1e-3
 ERRORS = 4.5  # standard errors beyond which chance is no excuse
@@ -25,7 +27,7 @@ FOUR_DIGITS = ("signal", "our_signal", "suppressor", "our_suppressor", "largest_
 
 def plan_suppressor(settings: Settings, choice: Choice) -> Plan:
     """A run of the suite on the best linear model in place of a trained one, and what its answers should have been."""
-    run = with_known_network(plan.plan(settings, choice))
+    run = with_known_network(plan(settings, choice))
     by_key = {task.key: task for task in run.tasks}
     compared = []
     for scored in run.tasks:
@@ -89,32 +91,9 @@ def case_of(rows: Tensor, panel: Network) -> Case:
 
 
 def form_row(template: Row, values: Tensor, case: Case) -> Row:
-    """The first explained input in numbers; the difference, of all inputs, that chance excuses least, and its error.
-
-    `excess` is that difference over what chance and rounding excuse: above 1 a method does not say what it must.
-    """
-    form = FORMS[str(template.method)]
-    expected = form.value(case)
-    difference = (values - expected).abs()
-    error = form.error(case).expand_as(difference)
-    excess = difference / (TOLERANCE + ERRORS * error)
-    worst = int(excess.argmax())
-    times_error = None
-    if error.all():
-        times_error = (difference / error).square().mean().sqrt().item()
-    return template.having(
-        metric="difference",
-        sample=WHOLE,
-        value=difference.flatten()[worst].item(),
-        standard_error=error.flatten()[worst].item(),
-        excess=excess.max().item(),
-        times_error=times_error,
-        signal=expected[0, 0].item(),
-        our_signal=values[0, 0].item(),
-        suppressor=expected[0, 1].item(),
-        our_suppressor=values[0, 1].item(),
-        largest_suppressor=expected[:, 1].abs().max().item(),
-    )
+    """The first explained input in numbers, and the difference, of all inputs, that chance excuses least."""
+    columns = differences(values, FORMS[str(template.method)], case, tolerance=TOLERANCE, errors=ERRORS)
+    return template.having(metric="difference", sample=WHOLE, **columns)
 
 
 def judge_suppressor(outcome: Outcome) -> Judgement:
@@ -126,7 +105,7 @@ def judge_suppressor(outcome: Outcome) -> Judgement:
     table["standard_error"] = rows["standard_error"].map(two_digits)
     table["times_error"] = rows["times_error"].round(2)
     table["agrees"] = rows["excess"] <= 1
-    return Judgement(table, words_of(table))
+    return judgement(table, [words_of(table)])
 
 
 def two_digits(value: float) -> float:
@@ -143,7 +122,7 @@ def words_of(table: pd.DataFrame) -> str:
         f"{TOLERANCE:g} or {ERRORS:g} standard errors of their draws{but}. The suppressor is independent of the label; "
         f"only {' and '.join(clean)} give it nothing. Values are those of the first explained input. Over all inputs: "
         "`largest_suppressor`; the difference that chance excuses least; `times_error`, the root mean square of "
-        "differences in standard errors, 1 where draws are what they should be.\n"
+        "differences in standard errors, 1 where draws are what they should be."
     )
 
 

@@ -7,12 +7,15 @@ import pandas as pd
 
 from forsooth import papers
 from forsooth.counted import counted
+from forsooth.frames import lines_by, only
 from forsooth.records import Choice, Judgement, Outcome, Plan, Reproduction, UsageError
 from forsooth.scores.bias import M_BIAS, M_BIAS_SPLIT
 from forsooth.stats.intervals import AT_LEAST_0, samples_and_trainings
-from forsooth.suites.bias import data, plan
+from forsooth.suites.bias import data
+from forsooth.suites.bias.plan import plan
 from forsooth.suites.bias.reproduce_words import verdict
 from forsooth.suites.bias.settings import PUBLISHED, SHAPLEY, Settings
+from forsooth.suites.verdicts import judgement
 
 CIFAR = {3: "lenet", 4: "resnet20", 5: "resnet32", 6: "resnet44", 7: "resnet56"}
 VOC = {8: "resnet50", 9: "resnet101", 10: "alexnet", 11: "vgg16", 12: "vgg19"}
@@ -45,7 +48,7 @@ def plan_table(settings: Settings, choice: Choice, *, number: int) -> Plan:
         wanted = "CIFAR-10"
     if dataset not in data.datasets_in(choice.data):
         raise UsageError(f"`data` must name a folder with {wanted} to make Table {number} again, got {choice.data}")
-    return plan.plan(settings, dataclasses.replace(choice, only={**choice.only, "dataset": (dataset,)}))
+    return plan(settings, dataclasses.replace(choice, only={**choice.only, "dataset": (dataset,)}))
 
 
 def judge_table(outcome: Outcome, *, number: int) -> Judgement:
@@ -57,7 +60,7 @@ def judge_table(outcome: Outcome, *, number: int) -> Judgement:
     table = ours.merge(published(number), on=KEY, how="left")
     noise = float(rows.loc[on_input, "noise"].median())
     words = verdict(table, f"Table {number}", outcome.settings, rows["sample"].nunique(), noise)
-    return Judgement(rounded(table), words)
+    return judgement(rounded(table), words)
 
 
 def published(number: int) -> pd.DataFrame:
@@ -71,8 +74,8 @@ def published(number: int) -> pd.DataFrame:
 
 def score_rows(rows: pd.DataFrame) -> pd.DataFrame:
     """The rows of scores of those who could be asked; a UsageError where no network was explained."""
-    rows = rows[rows["task"].eq("bias.judge")]
-    gated = rows[rows["status"].eq("below gate")]
+    rows = only(rows, task="bias.judge")
+    gated = only(rows, status="below gate")
     if len(gated) == len(rows):
         raise UsageError(f"no network passed its gate, so there is nothing to judge: {gated['message'].iloc[0]}")
     return rows
@@ -84,26 +87,22 @@ def means(rows: pd.DataFrame) -> pd.DataFrame:
     A map that says nothing counts as the worst value (`counted`): `failed` is the share of such maps, and `scored` the
     mean without them, which a paper that leaves them out would print.
     """
-    plain = counted(rows[rows["metric"].eq("m_bias")], M_BIAS, within=LIKE)
-    split = counted(rows[rows["metric"].eq("m_bias_split")], M_BIAS_SPLIT, within=LIKE)
-    lines = []
-    for key, own in plain.groupby(KEY, sort=False):
-        interval = samples_and_trainings(own, bounds=AT_LEAST_0)
-        lines.append(
-            {
-                **dict(zip(KEY, key, strict=True)),
-                "ours": interval.mean,
-                "low": interval.low,
-                "high": interval.high,
-                "sampling_error": own["error"].mean(),  # all inputs walk the same orders: errors do not average out
-                "scored": own.loc[~own["failed"], "value"].mean(),
-                "failed": own["failed"].mean(),
-                "inputs": len(own),
-            }
-        )
+    plain = counted(only(rows, metric="m_bias"), M_BIAS, within=LIKE)
+    split = counted(only(rows, metric="m_bias_split"), M_BIAS_SPLIT, within=LIKE)
     by_key = split.groupby(KEY, sort=False)["value"].mean()
-    table = pd.DataFrame(lines).join(by_key.rename("split"), on=KEY)
-    return table[[*(name for name in table if name != "inputs"), "inputs"]]
+    table = lines_by(plain, KEY, line_of).join(by_key.rename("split"), on=KEY)
+    return table.assign(inputs=table.pop("inputs"))  # the last column
+
+
+def line_of(rows: pd.DataFrame) -> dict[str, float]:
+    """A method at one end and fraction."""
+    return {
+        **samples_and_trainings(rows, bounds=AT_LEAST_0).columns("ours", "low", "high"),
+        "sampling_error": rows["error"].mean(),  # all inputs walk the same orders: errors do not average out
+        "scored": rows.loc[~rows["failed"], "value"].mean(),
+        "failed": rows["failed"].mean(),
+        "inputs": len(rows),
+    }
 
 
 def rounded(table: pd.DataFrame) -> pd.DataFrame:

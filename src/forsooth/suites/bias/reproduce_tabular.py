@@ -1,33 +1,29 @@
 """Table 13 and Fig. 8 made again: M_bias on tables of a few features, whose Shapley values are exact."""
 
 import dataclasses
-from dataclasses import dataclass, field
 
 import pandas as pd
 import torch
 
 from forsooth import papers
-from forsooth.engine import make_task, task
+from forsooth.engine import task
 from forsooth.records import WHOLE, Cell, Choice, Judgement, Outcome, Plan, Reproduction, Task
 from forsooth.scores import bias as scores
 from forsooth.suites.bias import anchor as anchors
-from forsooth.suites.bias import data, plan
-from forsooth.suites.bias.experiment import experiment_on, part_rows
+from forsooth.suites.bias import data
+from forsooth.suites.bias.experiment import ExperimentSettings, part_rows
+from forsooth.suites.bias.plan import experiment_on, plan
 from forsooth.suites.bias.reproduce_tables import means, rounded, score_rows
 from forsooth.suites.bias.settings import NULLS, SHAPLEY, Settings
 from forsooth.suites.bias.stage import Panel, row_of
+from forsooth.suites.planning import planned
+from forsooth.suites.verdicts import judgement
 
 ON_TABLES = Settings(players=("input",), models=("mlp5",), samples=100)
+TABLE_13 = ExperimentSettings(players=("input",), models=("mlp5",), samples=100, exact_up_to=0)
 ENUMERATED = 12  # players up to which the exact values of Table 13 are enumerated
 TEN_TIMES = 10
 LEAST_BIASED = {"integrated_gradients", "deep_shap"}  # as published
-
-
-@dataclass(frozen=True)
-class Table13Settings:
-    """What decides Table 13: settings of the suite, whose anchor is sampled and held against exact values."""
-
-    base: Settings = field(default=dataclasses.replace(ON_TABLES, exact_up_to=0))
 
 
 def tables_here(choice: Choice) -> list[str]:
@@ -38,18 +34,17 @@ def tables_here(choice: Choice) -> list[str]:
     return ["interactions", *(name for name in data.datasets_in(choice.data) if data.entry_for(name).kind == "table")]
 
 
-def plan_table_13(settings: Table13Settings, choice: Choice) -> Plan:
+def plan_table_13(settings: Settings, choice: Choice) -> Plan:
     """Anchors sampled and exact, and DeepSHAP, for every table."""
     tasks: list[Task] = []
     for name in tables_here(choice):
-        experiment = experiment_on(name, settings.base, choice)
+        experiment = experiment_on(name, settings, choice)
         sampled = experiment.play("anchor")
-        exact = experiment.play("anchor", exact_up_to=ENUMERATED)
+        exact = experiment.having(exact_up_to=ENUMERATED).play("anchor")
         needs = [*sampled, *exact, experiment.explain("deep_shap")]
-        arguments = {"panel": experiment.panel, "parts": len(sampled)}
-        compared = make_task(rivals, arguments, needs, name=f"compare the two metrics, {name}")
+        compared = experiment.task(rivals, f"compare the two metrics, {name}", needs, parts=len(sampled))
         tasks += [*experiment.trained, *needs, compared]
-    return plan.plan_of(tasks)
+    return planned(tasks)
 
 
 @task("bias.rivals", version=2)
@@ -75,8 +70,7 @@ def judge_table_13(outcome: Outcome) -> Judgement:
     table = rows[["dataset", "fraction", "m_bias", "deep_shap_distance"]]
     table = table.join(published.add_prefix("published_"), on="fraction")
     table["times"] = table["deep_shap_distance"] / table["m_bias"]
-    lines = [f"{name}: {on_times(own)}\n" for name, own in table.groupby("dataset", sort=False)]
-    return Judgement(table.round(5), "".join(lines))
+    return judgement(table.round(5), [f"{name}: {on_times(own)}" for name, own in table.groupby("dataset", sort=False)])
 
 
 def on_times(table: pd.DataFrame) -> str:
@@ -91,7 +85,7 @@ def on_times(table: pd.DataFrame) -> str:
 
 
 def plan_figure_8(settings: Settings, choice: Choice) -> Plan:
-    return plan.plan(settings, dataclasses.replace(choice, only={"dataset": tuple(tables_here(choice))}))
+    return plan(settings, dataclasses.replace(choice, only={"dataset": tuple(tables_here(choice))}))
 
 
 def judge_figure_8(outcome: Outcome) -> Judgement:
@@ -102,7 +96,7 @@ def judge_figure_8(outcome: Outcome) -> Judgement:
         ours = means(rows)
         parts.append(ours.assign(dataset=name))
         words.append(f"{name}: {on_least_biased(ours)}")
-    return Judgement(rounded(pd.concat(parts, ignore_index=True)), "\n".join(words) + "\n")
+    return judgement(rounded(pd.concat(parts, ignore_index=True)), words)
 
 
 def on_least_biased(ours: pd.DataFrame) -> str:
@@ -119,7 +113,7 @@ REPRODUCTIONS = (
     Reproduction(
         "bias/table-13",
         "exact Shapley values, judged by M_bias and by DeepSHAP",
-        Table13Settings(),
+        TABLE_13,
         plan_table_13,
         judge_table_13,
     ),

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 
+from forsooth.frames import lines_by, only
 from forsooth.stats.correlations import spearman
 from forsooth.suites.bias.settings import SHAPLEY, Settings
 
@@ -12,12 +13,11 @@ HOLDS = {0.7: "holds", 0.4: "holds in part", -1.0: "does not hold"}  # from this
 
 def orders(table: pd.DataFrame) -> pd.DataFrame:
     """Spearman's ρ between our order of methods and the published one, for every end and fraction."""
-    both = table.dropna(subset=["published"])
-    lines = []
-    for (end, fraction), group in both.groupby(["end", "fraction"], sort=False):
-        rho = spearman(group["ours"], group["published"]).rho
-        lines.append({"end": end, "fraction": fraction, "rho": rho})
-    return pd.DataFrame(lines, columns=["end", "fraction", "rho"])
+
+    def line_of(both: pd.DataFrame) -> dict[str, float]:
+        return {"rho": spearman(both["ours"], both["published"]).rho}
+
+    return lines_by(table.dropna(subset=["published"]), ["end", "fraction"], line_of)
 
 
 def compared(table: pd.DataFrame, settings: Settings) -> pd.DataFrame:
@@ -32,12 +32,12 @@ def compared(table: pd.DataFrame, settings: Settings) -> pd.DataFrame:
     return both
 
 
-def verdict(table: pd.DataFrame, title: str, settings: Settings, inputs: int, noise: float) -> str:
+def verdict(table: pd.DataFrame, title: str, settings: Settings, inputs: int, noise: float) -> list[str]:
     """What came out, in words."""
     both = compared(table, settings)
     if both.empty:
-        return f"{title}, {settings.models[0]}: none of these methods is in the published table.\n"
-    lines = [
+        return [f"{title}, {settings.models[0]}: none of these methods is in the published table."]
+    return [
         *on_order(both, title, settings),
         *on_unsaid(both, settings),
         *on_failures(both),
@@ -46,7 +46,6 @@ def verdict(table: pd.DataFrame, title: str, settings: Settings, inputs: int, no
         on_setting(both, settings, inputs, noise),
         on_ends(table),
     ]
-    return "\n".join(lines) + "\n"
 
 
 def on_order(both: pd.DataFrame, title: str, settings: Settings) -> list[str]:
@@ -130,7 +129,7 @@ def on_setting(both: pd.DataFrame, settings: Settings, inputs: int, noise: float
 
 
 def on_ends(table: pd.DataFrame) -> str:
-    ends = table[table["method"].isin([SHAPLEY, "constant", "random"])].groupby("method")["ours"].mean()
+    ends = only(table, method=(SHAPLEY, "constant", "random")).groupby("method")["ours"].mean()
     by_end = ", ".join(f"{name} {value:.4f}" for name, value in ends.items())
     return f"Ends of the scale, mean over the ten rows: {by_end or 'not asked'}."
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from forsooth.records import UsageError
+from forsooth.settings import check_range
 
 SHAPLEY = "shapley"  # the other end of the scale: Shapley values of another seed, or the same where they are exact
 PUBLISHED = (
@@ -107,5 +107,4 @@ RENAMED: Mapping[str, str] = {}
 
 def check(settings: Settings) -> None:
     """A UsageError that names the field, where no run could follow from the settings."""
-    if settings.trainings < 1:
-        raise UsageError(f"`trainings` must be at least 1, got {settings.trainings}")
+    check_range(settings, ("trainings",), 1, what="at least 1")

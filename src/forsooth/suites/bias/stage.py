@@ -7,13 +7,12 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
-from forsooth import chunks, seeds
+from forsooth import chunks, models, seeds
 from forsooth.games import layers, players
 from forsooth.games.baselines import baseline as stand_in
 from forsooth.games.shapley import Estimate, exact, permutation
 from forsooth.games.values import Game, Model, game
-from forsooth.models import MODELS
-from forsooth.names import find
+from forsooth.models import layout
 from forsooth.records import Cell, Dataset, Row
 from forsooth.suites import choose, explain, networks
 from forsooth.suites.bias import data
@@ -118,11 +117,9 @@ class Stage:
     def classes(self, chosen: Tensor) -> list[dict[str, Any]]:
         """How many of each class take part: explained (the chosen ones), as background and in the baseline."""
         where = {"dataset": self.panel.source.name, "model": self.panel.net, "player": self.panel.player}
-        roles = {"explained": chosen, "background": self.reference_rows[:BACKGROUND], "baseline": self.reference_rows}
-        lines = []
-        for role, rows in roles.items():
-            lines += choose.classes_of(self.dataset.y[rows], role=role, where=where)
-        return lines
+        references = self.dataset.y[self.reference_rows]
+        roles = {"explained": self.dataset.y[chosen], "background": references[:BACKGROUND], "baseline": references}
+        return choose.classes_of(roles, where=where)
 
     def labels(self, shape: tuple[int, ...]) -> Tensor:
         """Which player each place of an input belongs to."""
@@ -183,20 +180,13 @@ def explained_network(trained: Cell, panel: Network, spec: GameSpec, device: str
     """The trained network as it is explained, and the name of the layer that Grad-CAM reads."""
     module = data.untrained(panel.net, data.dataset(panel.source))
     networks.loaded(module, trained.tensors, device=device, prefix=PREFIX)
-    if device == "cuda" and panel.net in data.RESNETS:  # 1.6 times the rate there; for small nets it does not pay
-        channels_last(module)
-    layer = spec.layer or find(panel.net, MODELS, argument="models").layer
+    net = models.architecture(panel.net)
+    if device == "cuda" and net.channels_last:
+        layout.channels_last(module)
+    layer = spec.layer or net.layer
     if spec.output == "logits":
         return module, layer
     return nn.Sequential(module, nn.Softmax(1)).eval(), networks.inside(layer, "0")
-
-
-def channels_last(module: nn.Module) -> None:
-    """Weights and inputs in the layout that an accelerator convolves fastest."""
-    for weight in module.parameters():
-        if weight.ndim == 4:
-            weight.data = weight.data.contiguous(memory_format=torch.channels_last)
-    module.register_forward_pre_hook(lambda _, x: (x[0].contiguous(memory_format=torch.channels_last),))
 
 
 def drawn(panel: Network, dataset: Dataset, split: str, count: int | None, *, role: str) -> Tensor:

@@ -2,6 +2,7 @@
 
 import itertools
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from torch import Tensor, nn
@@ -13,7 +14,7 @@ from forsooth.games import players
 from forsooth.models import train as training
 from forsooth.models import weights
 from forsooth.models.recipes import Recipe
-from forsooth.records import WHOLE, Cell, Dataset, Row, UsageError
+from forsooth.records import Cell, Dataset, Row, UsageError
 from forsooth.scores import convergence
 from forsooth.suites import explain as asking
 from forsooth.suites import networks
@@ -22,7 +23,7 @@ from forsooth.suites.bias import data
 from forsooth.suites.bias.stage import PREFIX, GameSpec, Network, Panel, Stage, row_of, tested
 
 AT_ONCE = 250  # test inputs in one forward
-BELOW_GATE = Cell(facts={"status": "below gate", "message": "the network is below its gate: not explained"})
+BELOW_GATE = Cell(facts={"status": "below gate", "message": networks.NOT_EXPLAINED})
 NO_CORRECT_INPUT = Cell(facts={"status": "no correct input", "message": "no test input is predicted correctly"})
 
 
@@ -165,11 +166,6 @@ def numbered_rows(rows: Sequence[Row], anchor: anchors.Anchor) -> list[Row]:
 
 def without_maps(template: Row, answer: Cell, ends: tuple[str, ...], fractions: tuple[float, ...]) -> Cell:
     """Rows without a value for every metric, sample, end and fraction of a method that gave no maps."""
-    samples = [WHOLE]
-    if "samples" in answer.tensors:
-        samples = answer.tensors["samples"].tolist()
-    silent = asking.no_scores(template, anchors.METRIC_NAMES, samples, answer.facts)
-    rows = [row.having(end=end, fraction=f) for row, end, f in itertools.product(silent, ends, fractions)]
-    if answer.facts.get("failed"):
-        return Cell(rows=tuple(rows), facts={"failed": True})
-    return Cell(rows=tuple(rows))
+    silent = asking.without_maps(template, anchors.METRIC_NAMES, answer)
+    rows = [row.having(end=end, fraction=f) for row, end, f in itertools.product(silent.rows, ends, fractions)]
+    return replace(silent, rows=tuple(rows))

@@ -7,42 +7,18 @@ from typing import Any
 
 from torch import Tensor
 
-from forsooth.datasets import folders, labelled, remarks
+from forsooth.datasets import remarks
 from forsooth.datasets.class_pairs import of_pair
-from forsooth.datasets.leaves import LEAVES, leaves
 from forsooth.datasets.manipulations import Manipulation
+from forsooth.datasets.plain_images import Images, base
 from forsooth.datasets.planted import Border, bordered, kinds_of, plant, scored_region
-from forsooth.digests import require_same
 from forsooth.plain import remembered
-from forsooth.records import Dataset, UsageError, Value
+from forsooth.records import Dataset, Value
 from forsooth.suites import choose
 
 ON_F_N = "attr_non_informative"
 PRESENT = "with"  # images that have the artefact, or the border
 MISSING = "without"
-
-
-@dataclass(frozen=True)
-class Images:
-    """The images before anything is planted.
-
-    path       folder or zip of the user's; None: dead leaves
-    digest     of the files at `path`
-    classes    how many there are
-    per_class  images of a class: so many are generated, or read at most; None: all
-    side       px
-    """
-
-    path: str | None
-    digest: str | None
-    classes: int
-    per_class: int | None
-    side: int
-    seed: int
-
-    def __post_init__(self) -> None:
-        if self.path is None and self.per_class is None:
-            raise UsageError("`per_class` must be a number where images are generated, got None")
 
 
 @dataclass(frozen=True)
@@ -77,31 +53,6 @@ def factors(spec: DataSpec) -> dict[str, Value]:
     }
 
 
-def images_at(path: str | None, *, classes: int, per_class: int | None, side: int, seed: int) -> Images:
-    """The user's images at `path` as they are now, or generated ones."""
-    digest = None if path is None else folders.digest(path)
-    return Images(path, digest, classes, per_class, side, seed)
-
-
-def class_names(path: str | None, classes: int, *, least: int = 2) -> list[str]:
-    """The classes of the user's images, or of `classes` kinds of dead leaves; nothing is read but the names."""
-    if path is None:
-        return [scene.name for scene in LEAVES[:classes]]
-    return labelled.class_names(path, least=least)
-
-
-@remembered(1)
-def base(images: Images) -> Dataset:
-    """The images before anything is planted."""
-    count = images.per_class and images.per_class * images.classes
-    if images.path is not None:
-        read = labelled.images(images.path, side=images.side, seed=images.seed, limit=count, least=1)
-        require_same(folders.digest(images.path), images.digest, images.path)
-        return read
-    assert count is not None
-    return leaves(classes=images.classes, n=count, side=images.side, seed=images.seed)
-
-
 def fresh_dataset(spec: DataSpec) -> Dataset:
     """The planted data, kept for nobody: whoever gets them may write into x and y."""
     chosen = of_pair(base(spec.images), spec.pair)
@@ -130,12 +81,12 @@ def explained_rows(planted: Dataset, spec: DataSpec, *, samples: int | None) -> 
     }
 
 
-def class_counts(planted: Dataset, rows: Tensor, *, role: str, where: Mapping[str, Value]) -> list[dict[str, Any]]:
-    """How many of rows (k,) are of each class and have the artefact or not, for the run to keep."""
+def class_counts(planted: Dataset, roles: Mapping[str, Tensor], *, where: Mapping[str, Value]) -> list[dict[str, Any]]:
+    """How many rows of each role (k,) are of each class and have the artefact or not, for the run to keep."""
     classes = planted.facts["base_facts"]["classes"]
     names = [f"{name}, {presence}" for presence, name in itertools.product((MISSING, PRESENT), classes)]
-    kinds = planted.y[rows] * len(classes) + kinds_of(planted)[rows]
-    return choose.classes_of(kinds, role=role, names=names, where=where)
+    kinds = planted.y * len(classes) + kinds_of(planted)
+    return choose.classes_of({role: kinds[rows] for role, rows in roles.items()}, names=names, where=where)
 
 
 def notes(images: Images) -> list[str]:

@@ -167,8 +167,4 @@ def participants(images: Explained, columns: Mapping[str, Value]) -> list[dict[s
     if columns["part"] != "scores":
         return []
     where = {name: columns[name] for name in ("manipulation", "model_seed")}
-    roles = {"explained": images.rows, **learned_from(images.dataset)}
-    lines = []
-    for role, rows in roles.items():
-        lines += data.class_counts(images.dataset, rows, role=role, where=where)
-    return lines
+    return data.class_counts(images.dataset, {"explained": images.rows, **learned_from(images.dataset)}, where=where)

@@ -12,10 +12,11 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
+from forsooth.frames import only
 from forsooth.report.aggregate import Results, levels
 from forsooth.report.drawing import BLUE, GREEN, INK, MUTED, ORANGE, VERMILION, Drawing, Tables, sheet
 from forsooth.scores.planted import shapley_range
-from forsooth.suites.legends import legend_below
+from forsooth.suites.axes import legend_below, names_beside
 from forsooth.suites.planted.means import model_means
 
 PRESENCE = {"with": (BLUE, "o"), "without": (ORANGE, "x")}
@@ -92,10 +93,10 @@ def planted_curves(results: Results, tables: Tables) -> tuple[Drawing, ...]:
 
 def drawings_of(curve: Curve, results: Results) -> Iterator[Drawing]:
     """A figure for every model."""
-    points = model_means(results.rows[results.rows["part"].isin(curve.parts)], curve.metric)
+    points = model_means(only(results.rows, part=curve.parts), curve.metric)
     models = points["model"].unique()
     for model in models:
-        own = points[points["model"].eq(model)]
+        own = only(points, model=model)
         drawing = Drawing(
             name=curve.name,
             title=curve.title,
@@ -114,7 +115,7 @@ def grid(results: Results, points: pd.DataFrame, curve: Curve) -> Figure:
     figure = sheet(max(5.2, 2.1 + 1.65 * len(kinds)), 1.0 + 1.05 * len(methods))
     axes = figure.subplots(len(methods), len(kinds), squeeze=False, sharex=True, sharey=True)
     for axis, (method, kind) in zip(axes.flat, itertools.product(methods, kinds), strict=True):
-        draw_panel(axis, points[points["method"].eq(method) & points["manipulation"].eq(kind)], curve)
+        draw_panel(axis, only(points, method=method, manipulation=kind), curve)
     for axis, method in zip(axes[:, 0], methods, strict=True):
         axis.set_ylabel(method, rotation=0, ha="right", va="center", fontsize=7.5)
     for top, bottom, kind in zip(axes[0], axes[-1], kinds, strict=True):
@@ -211,10 +212,8 @@ def gate_figure(rows: pd.DataFrame) -> Figure:
     figure = sheet(8, 1.1 + 0.215 * len(lines))
     axis = figure.subplots()
     draw_trainings(axis, rows.assign(line=[lines.index(name) for name in names]))
-    axis.set_yticks(range(len(lines)), lines)
-    axis.set_ylim(len(lines) - 0.4, -0.6)
+    names_beside(axis, lines)
     axis.set_xlabel("test accuracy, %")
-    axis.grid(axis="x")
     legend_below(figure, room=0.35, pad=0.4, ncols=3)
     return figure
 

@@ -6,8 +6,10 @@ from dataclasses import dataclass, replace
 
 from forsooth import names, plugins, seeds
 from forsooth.attributions import METHODS
+from forsooth.datasets import plain_images
 from forsooth.datasets.class_pairs import class_pairs
 from forsooth.datasets.manipulations import Manipulation, draw
+from forsooth.datasets.plain_images import Images
 from forsooth.datasets.planted import Border
 from forsooth.datasets.visibility import adjusted
 from forsooth.engine import make_task
@@ -16,7 +18,7 @@ from forsooth.models.gates import Gate
 from forsooth.records import NO_MODEL, Choice, Dataset, Method, Plan, Task, UsageError, Value
 from forsooth.suites import planning
 from forsooth.suites.planted import data
-from forsooth.suites.planted.data import DataSpec, Images
+from forsooth.suites.planted.data import DataSpec
 from forsooth.suites.planted.explanations import Ask
 from forsooth.suites.planted.settings import RELEASED_MAPS, Output, Settings, check
 from forsooth.suites.planted.tasks import explain, show, train
@@ -92,8 +94,8 @@ def datasets(settings: Settings, choice: Choice) -> Iterator[tuple[str, Dataset]
 def panels(settings: Settings, choice: Choice) -> list[Panel]:
     """Every training that was not left out."""
     names.check_factors(choice.only, FACTORS)
-    classes = data.class_names(choice.data, settings.classes)
-    images = data.images_at(
+    classes = plain_images.class_names(choice.data, settings.classes)
+    images = plain_images.images_at(
         choice.data,
         classes=len(classes),
         per_class=settings.per_class,

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from forsooth import papers
+from forsooth.frames import lines_by, only
 from forsooth.names import kept
 from forsooth.records import Choice, Judgement, Outcome, Plan, Reproduction, UsageError
 from forsooth.settings import check_words
@@ -16,7 +17,7 @@ from forsooth.stats.claims import holm, holm_by_name, t_test, t_test_above
 from forsooth.suites.planted.means import MODEL, TRAINED, in_range, model_means, slopes
 from forsooth.suites.planted.plan import plan
 from forsooth.suites.planted.settings import ENDS, PAPER, PUBLISHED, Settings
-from forsooth.suites.verdicts import above, all_above, around, corrected, judgement, verdict
+from forsooth.suites.verdicts import above, all_above, around, below, corrected, judgement, verdict
 
 NEAR_ONE = 0.95
 ACCURATE = 0.95
@@ -42,22 +43,18 @@ def judge(outcome: Outcome) -> Judgement:
     tables = []
     words = [what_was_run(outcome.rows, outcome.settings)]
     for experiment in kept(outcome.settings.experiments, outcome.choice.only, "experiment"):
-        rows = outcome.rows[outcome.rows["experiment"].eq(experiment)]
+        rows = only(outcome.rows, experiment=experiment)
         models = model_means(rows)
         if models.empty:
             raise UsageError(f"no model passed its gate in {experiment}, so there is nothing to judge")
         tables.append(table_of(models, experiment))
-        words += [f"Section {experiment}.", *CLAIMS[experiment](models, accuracies(rows)["value"])]
+        accuracy = only(rows, metric="accuracy")["value"]
+        words += [f"Section {experiment}.", *CLAIMS[experiment](models, accuracy)]
     return judgement(pd.concat(tables, ignore_index=True).round(4), words)
 
 
-def accuracies(rows: pd.DataFrame) -> pd.DataFrame:
-    """The rows of trainings."""
-    return rows[rows["metric"].eq("accuracy")]
-
-
 def what_was_run(rows: pd.DataFrame, settings: Settings) -> str:
-    trained = accuracies(rows)
+    trained = only(rows, metric="accuracy")
     passed = int(trained["status"].eq("ok").sum())
     restarts = ""
     if settings.restarts:
@@ -72,23 +69,20 @@ def what_was_run(rows: pd.DataFrame, settings: Settings) -> str:
 
 def table_of(models: pd.DataFrame, experiment: str) -> pd.DataFrame:
     """Attr% with its interval over models; where something is varied, its slope; in 5.4 the share in the range."""
-    lines = []
-    for key, own in models.groupby(["method", "manipulation", "presence"], sort=False):
-        line = dict(zip(("method", "manipulation", "presence"), key, strict=True))
-        lines.append({"experiment": experiment, **line, **line_of(own, experiment)})
-    return pd.DataFrame(lines)
+    models = models.assign(experiment=experiment)
+    key = ["experiment", "method", "manipulation", "presence"]
+    return lines_by(models, key, partial(line_of, experiment=experiment))
 
 
 def line_of(models: pd.DataFrame, experiment: str) -> dict[str, float]:
     """The numbers of one line of the table."""
     models = models.rename(columns={"defined": "attr_defined"})
     by_model = models.groupby(TRAINED, sort=False)[["value", "er", "failed", "attr_defined"]].mean()  # of checkpoints
-    attr = mean_interval(by_model["value"])
-    line = {"attr": attr.mean, "low": attr.low, "high": attr.high, "models": attr.n}
+    line = mean_interval(by_model["value"]).columns("attr", "low", "high", "models")
     line |= by_model[["er", "failed", "attr_defined"]].mean().to_dict()
     if experiment in VARIED:
         slope = mean_interval(slopes(models, VARIED[experiment]))
-        line |= {"slope": slope.mean, "slope_low": slope.low, "slope_high": slope.high}
+        line |= slope.columns("slope", "slope_low", "slope_high")
     if experiment == "5.4":
         line["in_range"] = in_range(models).mean
     return line
@@ -97,7 +91,7 @@ def line_of(models: pd.DataFrame, experiment: str) -> dict[str, float]:
 def published(section: float) -> "pd.Series[float]":
     """The paper's own numbers, by their names."""
     numbers = papers.table("planted_claims")
-    return numbers[numbers["section"].eq(section)].set_index("quantity")["value"]
+    return only(numbers, section=section).set_index("quantity")["value"]
 
 
 def of_published(models: pd.DataFrame, name: str) -> pd.DataFrame:
@@ -106,16 +100,15 @@ def of_published(models: pd.DataFrame, name: str) -> pd.DataFrame:
 
 
 def of_watermark(models: pd.DataFrame) -> pd.DataFrame:
-    return models[models["manipulation"].eq("watermark")]
+    return only(models, manipulation="watermark")
 
 
 def claims_5_1(models: pd.DataFrame, accuracy: pd.Series) -> list[str]:
     by_method = models.pivot_table(index=MODEL, columns="method", values="value")
     best = by_method.mean().idxmax()
-    top = mean_interval(by_method[best])
     passing = share_interval(accuracy > ACCURATE)
     return [
-        verdict(f"No method is near 1 (the best: {best})", top, holds=top.high < NEAR_ONE, fails=top.low >= NEAR_ONE),
+        below(f"No method is near 1 (the best: {best})", mean_interval(by_method[best]), NEAR_ONE),
         around("70 % of models pass 95 % accuracy", passing, published(5.1)["over_95"]),
         *claims_of_shap(models, by_method),
         *claims_of_presence(models),
@@ -217,14 +210,14 @@ def claims_5_4(models: pd.DataFrame, accuracy: pd.Series) -> list[str]:
 def claims_of_gradient(models: pd.DataFrame) -> list[str]:
     """Gradient is in the Shapley range where the watermark is, and out of it where it is missing."""
     gradient = of_published(of_watermark(models), "Gradient")
-    present = in_range(gradient[gradient["presence"].eq("with")])
-    missing = in_range(gradient[gradient["presence"].eq("without")])
+    present = in_range(only(gradient, presence="with"))
+    missing = in_range(only(gradient, presence="without"))
     where = "the Shapley range {} the watermark (share inside)"
     tracks = "Gradient tracks " + where.format("with")
     leaves = "Gradient leaves " + where.format("without")
     return [
-        verdict(tracks, present, holds=present.low > 0.5, fails=present.high < 0.5),
-        verdict(leaves, missing, holds=missing.high < 0.5, fails=missing.low > 0.5),
+        above(tracks, present, 0.5),
+        below(leaves, missing, 0.5),
     ]
 
 

@@ -37,16 +37,19 @@ SHAP = ("deep_shap", "deep_shap_zero", "gradient_shap", "gradient_shap_5", "shap
 
 def question_1(tables: Tables) -> list[str]:
     """No method is the best everywhere."""
-    first: Counter[str] = Counter()
-    unbeaten = set().union(*(of_methods(table) for table in tables.values()))
-    for table in tables.values():
-        order = table[of_methods(table)].median().sort_values(ascending=False)
-        first[order.index[0]] += 1
-        unbeaten -= {name for name in order.index[1:] if paired(table, order.index[0], name).low > 0}
-    name, count = first.most_common(1)[0]
+    orders = {place: by_median(table) for place, table in tables.items()}
+    unbeaten = set().union(*orders.values())
+    for place, order in orders.items():
+        unbeaten -= {name for name in order[1:] if paired(tables[place], order[0], name).low > 0}
+    name, count = Counter(order[0] for order in orders.values()).most_common(1)[0]
     came = outcome(not unbeaten, count == len(tables) > 1)
     words = f"{name} has the best median in {count} of {len(tables)} panels; never clearly behind the best: "
     return [f"Q1, no method is best everywhere: {came}. {words}{', '.join(sorted(unbeaten)) or 'none'}."]
+
+
+def by_median(table: pd.DataFrame) -> list[str]:
+    """The methods of a panel, the best first."""
+    return list(table[of_methods(table)].median().sort_values(ascending=False).index)
 
 
 def question_2(tables: Tables) -> list[str]:

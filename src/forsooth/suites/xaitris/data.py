@@ -120,4 +120,4 @@ def references(data: Dataset, *, seed: int) -> dict[str, Tensor]:
 def counts(data: Dataset, rows: Tensor, *, role: str, where: Mapping[str, Any]) -> list[dict[str, Any]]:
     """How many of the rows (k,) are of each kind, by name."""
     assert data.strata is not None
-    return choose.classes_of(data.strata[rows], role=role, names=data.facts["kinds"], where=where)
+    return choose.classes_of({role: data.strata[rows]}, names=data.facts["kinds"], where=where)

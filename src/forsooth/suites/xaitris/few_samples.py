@@ -13,10 +13,12 @@ from forsooth import scores, seeds
 from forsooth.attributions import METHODS
 from forsooth.counted import counted
 from forsooth.engine import make_task, task
+from forsooth.frames import only
 from forsooth.names import find
 from forsooth.records import Cell, Choice, Judgement, Method, Outcome, Plan, Row
 from forsooth.scores.localisation import nonzero_pixels
 from forsooth.suites import explain
+from forsooth.suites.planning import planned
 from forsooth.suites.xaitris import data, tasks
 from forsooth.suites.xaitris import plan as suite
 from forsooth.suites.xaitris import settings as presets
@@ -81,7 +83,7 @@ def plan(settings: Settings, choice: Choice) -> Plan:
         )
         title = f"{name}, {masks or 'no'} masks, draw {draw}"
         tasks.append(make_task(measure, {"spec": spec, "ask": ask}, [trained], name=title))
-    return Plan(tasks=tuple(tasks))
+    return planned(tasks)
 
 
 def cells(settings: Settings) -> list[tuple[str, int | None]]:
@@ -131,8 +133,7 @@ def rows_of(template: Row, maps: Tensor, truth: Tensor, samples: Sequence[int]) 
     """Scores and pixel counts of maps (n, side, side)."""
     rows = explain.score_rows(template, maps, {"truth": truth}, scores.metrics(SCORES), samples)
     for name, values in nonzero_pixels(maps, truth).items():
-        own = template.having(metric=name)
-        rows += [own.having(sample=s, value=v) for s, v in zip(samples, values.tolist(), strict=True)]
+        rows += explain.rows_by_sample(template.having(metric=name), samples, value=values)
     return rows
 
 
@@ -151,7 +152,7 @@ def with_masks(method: Method, masks: int | None) -> Method:
 
 def judge(outcome: Outcome) -> Judgement:
     """Where each of 4,096 pixels plays: is 25 masks too few, or is it the estimator? Random maps beside them."""
-    table = summary(outcome.rows[outcome.rows["part"].eq("draws")])
+    table = summary(only(outcome.rows, part="draws"))
     return Judgement(table.round(3), verdict(table))
 
 
@@ -192,15 +193,15 @@ def _line(group: pd.DataFrame) -> dict[str, Any]:
 
 def scored_by(rows: pd.DataFrame, metric: str) -> pd.DataFrame:
     """The rows of one metric, in which an empty map counts as the worst."""
-    return counted(rows[rows["metric"].eq(metric)], scores.metric(metric))
+    return counted(only(rows, metric=metric), scores.metric(metric))
 
 
 def verdict(table: pd.DataFrame) -> str:
     """What each estimator gains by masks, against random maps."""
-    random = table[table["estimator"].eq(RANDOM)].iloc[0]
+    random = only(table, estimator=RANDOM).iloc[0]
     lines = [f"Random maps: median IMA {_range(random)} over {random['draws']} draws."]
     for name, group in table[table["estimator"].ne(RANDOM)].groupby("estimator", sort=False):
-        scored = group[group["status"].eq("ok")]
+        scored = only(group, status="ok")
         words = [_words(line) for _, line in group.iterrows()]
         above = scored[scored["ima_low"] > random["ima_high"]]["masks"]
         below = scored[scored["ima_high"] < random["ima_low"]]["masks"]

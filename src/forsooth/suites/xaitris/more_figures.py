@@ -10,11 +10,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from forsooth.frames import only
 from forsooth.report import maps
 from forsooth.report.aggregate import Results, levels
 from forsooth.report.charts import gate_line
 from forsooth.report.drawing import HUES, MARKERS, Drawing, Tables, note, outer_groups, present, roles, sheet
-from forsooth.suites.legends import legend_below
+from forsooth.suites.axes import legend_below
 from forsooth.wording import number
 
 
@@ -77,7 +78,7 @@ def _entries(axes: Iterable[Axes]) -> dict[str, Any]:
 
 def _curves(axis: Axes, results: Results, rows: pd.DataFrame) -> None:
     for k, model in enumerate(levels(results, "model")):
-        curve = rows[rows["model"].eq(model)].groupby("alpha")["value"].agg(["mean", "min", "max"]) * 100
+        curve = only(rows, model=model).groupby("alpha")["value"].agg(["mean", "min", "max"]) * 100
         if curve.empty:
             continue
         colour = HUES[k % len(HUES)]
@@ -91,11 +92,11 @@ def _curves(axis: Axes, results: Results, rows: pd.DataFrame) -> None:
 def strategies(results: Results, tables: Tables) -> tuple[Drawing, ...]:
     """What the scores say of maps drawn by hand, as Fig. B3 of [clark2024xaitris]."""
     pictures = maps.pictures(results)
-    rows = results.rows[results.rows["part"].eq("strategies")]
+    rows = only(results.rows, part="strategies")
     outer = roles(results)[0]
     drawings = []
     for name, group in outer_groups(results, rows):
-        shown = pictures[pictures["kind"].eq("strategy") & pictures["method"].isin(group["method"])]
+        shown = only(pictures, kind="strategy", method=group["method"])
         if outer:
             shown = shown.merge(group[[*outer]].drop_duplicates())
         if shown.empty:
@@ -126,5 +127,5 @@ def _row_of_maps(results: Results, pictures: pd.DataFrame, rows: pd.DataFrame) -
 
 
 def _scores(rows: pd.DataFrame, method: str) -> str:
-    scores = rows[rows["method"].eq(method)].groupby("metric", sort=False)["value"].mean()
+    scores = only(rows, method=method).groupby("metric", sort=False)["value"].mean()
     return "\n".join(f"{metric} {number(value, digits=2)}" for metric, value in scores.items())

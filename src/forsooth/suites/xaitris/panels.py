@@ -25,14 +25,19 @@ def by_panel(rows: pd.DataFrame, metric: str) -> dict[Place, pd.DataFrame]:
     A map that says nothing has the worst value, as on a board. Nulls know no training: they stand at each.
     """
     own = marked(counted(rows[rows["part"].eq("scores") & rows["metric"].eq(metric)], scores.metric(metric)))
-    found = {}
     networks = own[own["model"].ne(NO_MODEL)]
+    found = {}
     for (scenario, background, model), panel in networks.groupby(["scenario", "background", "model"], sort=False):
         table = panel.pivot_table(index=["training", "image"], columns="method", values="value")
-        here = own["scenario"].eq(scenario) & own["background"].eq(background) & own["model"].eq(NO_MODEL)
-        beside = own[here].pivot_table(index="image", columns="method", values="value")
+        beside = nulls_of(own, scenario, background)
         found[scenario, background.partition(" ")[0], model] = table.join(beside, on="image")
     return found
+
+
+def nulls_of(rows: pd.DataFrame, scenario: str, background: str) -> pd.DataFrame:
+    """The scores of nulls on a dataset: rows images, columns nulls."""
+    own = rows[rows["scenario"].eq(scenario) & rows["background"].eq(background) & rows["model"].eq(NO_MODEL)]
+    return own.pivot_table(index="image", columns="method", values="value")
 
 
 def marked(rows: pd.DataFrame) -> pd.DataFrame:

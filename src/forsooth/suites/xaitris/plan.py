@@ -103,23 +103,25 @@ def round_of(spec: DataSpec, settings: Settings, choice: Choice) -> Round:
 def training_task(
     spec: DataSpec, net: Architecture, number: int, settings: Settings, choice: Choice, part: str = "training"
 ) -> Task:
-    setting = spec.setting
-    recipe = recipes.recipe(settings.recipe, size=setting.size, scenario=setting.scenario)
-    recipe = replace(recipe, gate=settings.gate)
-    if settings.restarts is not None:
-        recipe = replace(recipe, restarts=settings.restarts)
-    if part == "sweep":  # in a sweep over alpha, chance is a result and no collapse
-        recipe = replace(recipe, restarts=0)
     arguments = {
         "spec": spec,
         "net": networks.NetSpec(net.name, net.version, settings.network),
-        "recipe": recipe,
+        "recipe": recipe_of(spec, settings, part),
         "model_seed": number,
         "seed": seeds.derive(choice.seed, "training", number),
         "device": choice.device,
         "part": part,
     }
     return make_task(tasks.train, arguments, name=f"train {net.name} {number}, {data.title(spec)}")
+
+
+def recipe_of(spec: DataSpec, settings: Settings, part: str) -> recipes.Recipe:
+    """How networks are trained on a dataset."""
+    recipe = recipes.recipe(settings.recipe, size=spec.setting.size, scenario=spec.setting.scenario)
+    restarts = recipe.restarts if settings.restarts is None else settings.restarts
+    if part == "sweep":  # in a sweep over alpha, chance is a result and no collapse
+        restarts = 0
+    return replace(recipe, gate=settings.gate, restarts=restarts)
 
 
 def showing_task(this: Round) -> Task:

@@ -104,17 +104,23 @@ def sweet_spots(rows: pd.DataFrame) -> list[str]:
     lines = []
     able = rows[rows["model"].ne("llr") | rows["scenario"].eq("LIN")]
     for (size, scenario, background), own in able.groupby(["size", "scenario", "background"], sort=False):
-        means = own.groupby(["alpha", "model"])["value"].mean().unstack()
-        enough = means.min(axis=1) >= ENOUGH
-        words = f"no tried strength reaches {ENOUGH:.0%} with every network"
-        if enough.any():
-            first = enough.idxmax()
-            words = f"{ENOUGH:.0%} with every network from alpha {first:g} on"
-            if not enough.loc[first:].all():
-                words += " (not at each above it)"
         place = f"{scenario}-{background} at {size}×{size}"
-        lines.append(f"Sweet spot of {place}: {words}; published {chosen(size, scenario, background)}.")
+        published = chosen(size, scenario, background)
+        lines.append(f"Sweet spot of {place}: {sweet_spot(own)}; published {published}.")
     return lines
+
+
+def sweet_spot(rows: pd.DataFrame) -> str:
+    """From which strength on every network of a dataset is good enough on average, in words."""
+    means = rows.groupby(["alpha", "model"])["value"].mean().unstack()
+    enough = means.min(axis=1) >= ENOUGH
+    if not enough.any():
+        return f"no tried strength reaches {ENOUGH:.0%} with every network"
+    first = enough.idxmax()
+    words = f"{ENOUGH:.0%} with every network from alpha {first:g} on"
+    if enough.loc[first:].all():
+        return words
+    return f"{words} (not at each above it)"
 
 
 def chosen(size: int, scenario: str, background: str) -> str:

@@ -53,23 +53,26 @@ def plan_repeated(settings: Repeated, choice: Choice) -> Plan:
 
 def judge(outcome: Outcome, *, metrics: Sequence[str], sentences: Claims) -> Judgement:
     """Boxes of every panel and method, and what they say of the claims."""
-    settings = outcome.settings
-    rows = outcome.rows
-    if isinstance(settings, Repeated):
-        draws = enumerate(choices(settings, outcome.choice))
-        draw_of = {task.key: k for k, choice in draws for task in plan(settings.suite, choice).tasks}
-        rows = rows.assign(draw=rows["cell"].map(draw_of))
-        settings = settings.suite
+    settings, rows = one_suite(outcome)
     lines = [what_was_run(rows)]
     tables = []
-    for wanted in metrics:
-        metric = metric_of(wanted, settings)
+    for metric in [metric_of(wanted, settings) for wanted in metrics]:
         by_panel = panels.by_panel(rows, metric)
         if not by_panel:
             raise UsageError("no network passed its gate, so there is nothing to judge")
         lines += [f"{metric}: {line}" for claim in sentences for line in claim(by_panel)]
         tables.append(panels.boxes(by_panel, metric))
     return judgement(pd.concat(tables, ignore_index=True).round(4), lines)
+
+
+def one_suite(outcome: Outcome) -> tuple[Settings, pd.DataFrame]:
+    """The suite's settings, and the rows, with the number of their dataset where there were several."""
+    settings = outcome.settings
+    if isinstance(settings, Settings):
+        return settings, outcome.rows
+    draws = enumerate(choices(settings, outcome.choice))
+    draw_of = {task.key: k for k, choice in draws for task in plan(settings.suite, choice).tasks}
+    return settings.suite, outcome.rows.assign(draw=outcome.rows["cell"].map(draw_of))
 
 
 def metric_of(wanted: str, settings: Settings) -> str:

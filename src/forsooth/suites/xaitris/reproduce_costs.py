@@ -35,23 +35,26 @@ def claims_of_strategies(scores: pd.DataFrame, where: str) -> list[str]:
     scores  a line for each strategy
     """
     emd = scores[next(name for name in scores if str(name).startswith("emd"))]
-    part = emd["half of each piece"]
-    outline = emd["outline"]
     strategies = emd.drop(["truth", "whole image"])
     lines = [
-        f"{where}, EMD: a part of the truth is better than its outline: {outcome(part > outline, part <= outline)} "
-        f"({part:.3f} against {outline:.3f}).",
+        f"{where}, EMD: {compared('a part of the truth is better than its outline', part_of(emd), emd['outline'])}",
         f"{where}, EMD: the outline is the worst of the strategies: "
-        f"{outcome(outline <= strategies.min(), outline > strategies.min())} "
+        f"{outcome(strategies.idxmin() == 'outline', strategies.idxmin() != 'outline')} "
         f"(the worst is '{strategies.idxmin()}' with {strategies.min():.3f}).",
     ]
     if "precision" in scores:
-        lost = 1 - part
-        by_precision = 1 - scores["precision"]["half of each piece"]
-        came = outcome(lost < by_precision, lost >= by_precision)
-        found = f"{lost:.3f} against {by_precision:.3f}"
-        lines.append(f"{where}: missing a half costs less by EMD than by precision: {came} ({found}).")
+        words = "missing a half costs less by EMD than by precision"
+        lines.append(f"{where}: {compared(words, 1 - part_of(scores['precision']), 1 - part_of(emd))}")
     return lines
+
+
+def part_of(scores: "pd.Series[float]") -> float:
+    return float(scores["half of each piece"])
+
+
+def compared(words: str, larger: float, smaller: float) -> str:
+    """Whether the first of two exact numbers is above the second."""
+    return f"{words}: {outcome(larger > smaller, larger <= smaller)} ({larger:.3f} against {smaller:.3f})."
 
 
 def judge_costs(found: Outcome) -> Judgement:

@@ -192,5 +192,4 @@ def explained_network(cell: Cell, spec: DataSpec, ask: Ask) -> tuple[nn.Module, 
     layer = models.architecture(net.name).layer
     if ask.output == "logits":
         return module, layer
-    whole = nn.Sequential(module, nn.Softmax(1))
-    return whole.train(cell.facts["train_mode"]), networks.inside(layer, "0")
+    return nn.Sequential(module, nn.Softmax(1)).train(module.training), networks.inside(layer, "0")

@@ -78,20 +78,21 @@ def work(tasks: Sequence[Mapping[str, Any]], say: Callable[[str], None]) -> Iter
     specs = list(dict.fromkeys(task["spec"] for task in tasks))
     members = [together.Member(specs.index(task["spec"]), task["seed"]) for task in tasks]
     net, recipe, device = (tasks[0][name] for name in ("net", "recipe", "device"))
-    light: list[Dataset] = []  # without the images, which are on the device by then
-
-    def made() -> Iterator[Dataset]:
-        for spec in specs:
-            dataset = data.dataset(spec)
-            light.append(replace(dataset, x=torch.empty(0), truth=None))
-            yield dataset
-
-    pool = pooled(made(), len(specs), torch.device(device))
+    light: list[Dataset] = []
+    pool = pooled(made(specs, light), len(specs), torch.device(device))
     trained = together.fit_together(partial(untrained, net, specs[0]), pool, members, recipe, tell=say)
     for task, member, one in zip(tasks, members, trained, strict=True):
         dataset = replace(light[member.dataset], x=pool.each[member.dataset].x)
         shared = {name: task[name] for name in ("spec", "net", "recipe", "model_seed", "device", "part")}
         yield cell(one, dataset, **shared)
+
+
+def made(specs: Sequence[DataSpec], light: list[Dataset]) -> Iterator[Dataset]:
+    """The datasets one by one; `light` gets each without its images, which are on the device by then."""
+    for spec in specs:
+        dataset = data.dataset(spec)
+        light.append(replace(dataset, x=torch.empty(0), truth=None))
+        yield dataset
 
 
 TOGETHER = Together(alike, work)

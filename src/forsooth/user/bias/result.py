@@ -8,12 +8,13 @@ import numpy as np
 import pandas as pd
 from torch import Tensor
 
+from forsooth.frames import only
 from forsooth.games.shapley import Estimate
 from forsooth.records import SCORED, Cell, Row
 from forsooth.report.promises import gap_table
 from forsooth.scores import bias
 from forsooth.stats.boards import compared_means, tie_groups
-from forsooth.stats.bootstrap import jackknife_parts
+from forsooth.stats.failures import Scores, filled
 from forsooth.stats.panels import Floats
 from forsooth.suites import explain
 from forsooth.suites.bias import anchor as anchors
@@ -101,7 +102,7 @@ def tabled(judged: Judged) -> tuple[pd.DataFrame, pd.DataFrame]:
     rows = all_rows(judged)
     table = pd.DataFrame(lines)
     table["kind"] = table["method"].map(judged.kinds)
-    split = rows[rows["metric"].eq("m_bias_split") & rows["status"].isin(SCORED)].groupby("method")["value"].mean()
+    split = only(rows, metric="m_bias_split", status=SCORED).groupby("method")["value"].mean()
     table = table.join(split.rename("m_bias_split"), on="method").join(gap_table(rows), on="method")
     return table, rows[[*ROWS, "status", "message"]]
 
@@ -130,73 +131,32 @@ def rows_of(template: Row, attribution: Tensor, anchor: Estimate, answer: Cell) 
 def compared(maps: Mapping[str, Tensor], anchor: Estimate) -> list[dict[str, Any]]:
     """A line for every method that gave maps (n, players), least biased first."""
     names = list(maps)
+    nulls = [names.index(name) for name in NULLS]
     count = anchor.values.shape[1]
     pairs = [(end, fraction) for end, fraction in bias.PAIRS if not bias.too_few(count, fraction)]
     by_pair, left = (part.numpy() for part in bias.replicates(list(maps.values()), anchor, pairs=pairs))
-    scores = filled(by_pair.mean(2), left, nulls=[names.index(name) for name in NULLS])
-    mean = scores.mean
-    rivals = np.isfinite(mean) & (np.array(names) != END)
-    half, differ = compared_means(scores.values, sampling_parts(scores, anchor), rivals=rivals, scale=count**0.5)
+    scores = filled(by_pair.mean(2), left, nulls=nulls)
+    rivals = np.isfinite(scores.mean) & (np.array(names) != END)
+    parts = scores.sampling_parts(anchor.sizes.numpy())
+    half, differ = compared_means(scores.values, parts, rivals=rivals, scale=count**0.5)
     table = pd.DataFrame(
         {
             "method": names,
-            "group": tie_groups(-mean, differ, ranked=rivals),
+            "group": tie_groups(-scores.mean, differ, ranked=rivals),
             **states(scores, maps),
-            "m_bias": mean,
-            "low": np.maximum(0.0, mean - half),
-            "high": mean + half,
-            "relative": mean * count**0.5,
+            **intervals(scores.mean, half, scale=count**0.5),
             "worst": [worst(own, pairs) for own in by_pair],
         }
     )
-    for name in NULLS:
-        null = names.index(name)
-        table[f"beats_{name}"] = differ[:, null] & (mean < mean[null])
-    lines: list[dict[str, Any]] = table.iloc[np.argsort(mean, kind="stable")].to_dict("records")
+    for null in nulls:
+        table[f"beats_{names[null]}"] = differ[:, null] & (scores.mean < scores.mean[null])
+    lines: list[dict[str, Any]] = table.iloc[np.argsort(scores.mean, kind="stable")].to_dict("records")
     return lines
 
 
-@dataclass(frozen=True)
-class Scores:
-    """M_bias of all methods on the inputs that have an anchor, each failure as the worse of the nulls.
-
-    values  (m, usable)
-    left    (m, usable, g) without each group of permutations
-    failed  (m,) share of inputs without a usable map
-    """
-
-    values: Floats
-    left: Floats
-    failed: Floats
-
-    @property
-    def mean(self) -> Floats:
-        """(m,), nan of a method that failed everywhere."""
-        usable = max(1, self.values.shape[1])
-        return np.where(self.failed < 1, self.values.sum(1) / usable, np.nan)
-
-
-def filled(values: Floats, left: Floats, *, nulls: Sequence[int]) -> Scores:
-    """The scores of values (m, n) and left (m, n, g); nulls: places of the maps that ignore the model."""
-    usable = np.asarray(
-        np.isfinite(values[nulls]).all(0)
-    )  # the others have no anchor: all their Shapley values are zero
-    bad = ~np.isfinite(values[:, usable])
-    failed = np.ones(len(values))
-    if usable.any():
-        failed = bad.mean(1)
-    return Scores(
-        values=np.where(bad, values[nulls][:, usable].max(0), values[:, usable]),
-        left=np.where(bad[..., None], left[nulls][:, usable].max(0), left[:, usable]),
-        failed=failed,
-    )
-
-
-def sampling_parts(scores: Scores, anchor: Estimate) -> Floats | None:
-    """What the sampling of the Shapley values does to the means, (m, g); None where nothing was sampled."""
-    if anchor.permutations == 0 or scores.left.shape[2] < 2 or scores.values.shape[1] == 0:
-        return None
-    return jackknife_parts(scores.values, scores.left, anchor.sizes.numpy())
+def intervals(mean: Floats, half: Floats, *, scale: float) -> dict[str, Floats]:
+    """The columns on the means (m,) with half their intervals (m,); `relative` is the mean times the scale."""
+    return {"m_bias": mean, "low": np.maximum(0.0, mean - half), "high": mean + half, "relative": mean * scale}
 
 
 def states(scores: Scores, maps: Mapping[str, Tensor]) -> dict[str, Any]:

@@ -12,13 +12,14 @@ from forsooth import chunks
 from forsooth.adapters import inputs, models, texts
 from forsooth.games import layers, players
 from forsooth.games.baselines import KINDS, baseline
-from forsooth.games.shapley import MOST_PLAYERS
 from forsooth.games.values import Game, Model, game
 from forsooth.names import unknown
 from forsooth.plain import remembered
 from forsooth.records import UsageError
 from forsooth.suites import choose
 from forsooth.user.bias.request import BiasRequest
+from forsooth.user.bias.seats import Seats, is_exact, sampled_forwards, seated
+from forsooth.user.requests import rebuilt
 
 REFERENCES = 1_000  # of the data: averaged into the baseline, and given to methods that read training inputs
 PREDICTED = 10_000  # of the data: asked for their predicted class, so that all classes are among the references
@@ -72,20 +73,6 @@ class Stage:
         if not isinstance(values, Tensor) or values.ndim < 2 or len(values) != len(x):
             raise UsageError(f"`players` units must be of a layer that gives (n, c, …), got {type(values).__name__}")
         return values
-
-
-@dataclass(frozen=True)
-class Seats:
-    """Who owns which entry of what is played on.
-
-    labels  (*spatial) or (*played shape)
-    count   number of players
-    noun    what they are called
-    """
-
-    labels: Tensor
-    count: int
-    noun: str
 
 
 @dataclass(frozen=True)
@@ -152,11 +139,6 @@ class Subject:
             share = SHARE_OF_MANY
         walks = sampled_forwards(int(self.request.permutations), self.seats.count)
         return max(4 * self.seats.count, walks // share)
-
-
-def sampled_forwards(permutations: int, players: int) -> int:
-    """Calls of the model for one input when orders are drawn."""
-    return permutations * (players - 1) + 2
 
 
 def prepare(thing: Any, request: BiasRequest) -> Subject:
@@ -252,43 +234,6 @@ def by_default(given: Any, adapted: models.Adapted, shown: Tensor) -> Any:
     return "pixels"
 
 
-def seated(given: Any, shown: Tensor) -> Seats:
-    """The players of one input, of which the stage is given shown (1, *played shape)."""
-    labels, noun = labels_of(given, tuple(shown.shape[1:]))
-    count = players.seats(shown, labels)[1]
-    if count < 2:
-        raise UsageError(f"`players` must be at least 2, got {count}: there is nothing to rank")
-    return Seats(labels, count, noun)
-
-
-def labels_of(given: Any, shape: tuple[int, ...]) -> tuple[Tensor, str]:
-    """The labels of the players of one input of this shape, and what a player is called."""
-    if not isinstance(given, str) or inputs.is_file(given):
-        return inputs.numbers(given, "players")[0], "players"
-    if given.startswith("units:"):
-        return players.pixels(shape), "units"
-    labels = players.parse(given, shape)
-    if given == "words":
-        return labels, "words"
-    if given.startswith("grid"):
-        return labels, "patches"
-    if given == "pixels" and len(shape) > 1:
-        return labels, "pixels"
-    return labels, "features"
-
-
-def is_exact(permutations: int | str, count: int) -> bool:
-    """Whether all coalitions are played: if asked, and where they cost no more than the random orders."""
-    if permutations != "exact":
-        return count <= MOST_PLAYERS and 2**count <= sampled_forwards(int(permutations), count)
-    if count > MOST_PLAYERS:
-        most = f"at most {MOST_PLAYERS} players to be exact"
-        raise UsageError(
-            f"`permutations` exact must have {most}, got {count}: take a number, or larger players (grid:4)"
-        )
-    return True
-
-
 def stand_in_of(request: BiasRequest, stage: Stage, x: Tensor, references: Tensor, *, of: int) -> tuple[Tensor, str]:
     """What stands for a hidden player of the inputs x (n, *shape), and how it is called.
 
@@ -351,10 +296,4 @@ def digest(request: BiasRequest, model: str, *tensors: Tensor) -> str:
 @remembered(1)
 def prepare_again(words: Mapping[str, Any], digest: str) -> Subject:
     """The subject of a task's words in this process: read and built once, and the same as where the work began."""
-    request = BiasRequest(**words)
-    thing = models.load_model(request.model)
-    if isinstance(thing, nn.Module):
-        thing.eval()
-    subject = prepare(thing, request)
-    models.check_same(subject.digest, digest, request.model)
-    return subject
+    return rebuilt(prepare, BiasRequest(**words), digest)

@@ -1,6 +1,5 @@
 """The games and the methods, a piece at a time, and the answer from all pieces."""
 
-import dataclasses
 import time
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -17,7 +16,7 @@ from forsooth.attributions import METHODS
 from forsooth.engine import Progress, task
 from forsooth.games import players
 from forsooth.games.anchors import leverage
-from forsooth.games.shapley import Estimate, exact, permutation
+from forsooth.games.shapley import Estimate, exact, joined, permutation
 from forsooth.progress import fitting_progress
 from forsooth.records import Cell, Method
 from forsooth.scores.promises import completeness_gap
@@ -190,13 +189,7 @@ def explain_task(*, words: dict[str, Any], digest: str, method: str, version: in
 def play(subject: Subject, *, role: str, start: int, stop: int) -> Cell:
     """Shapley values of the inputs `start` … `stop` - 1; all inputs walk the same permutations."""
     pieces = range(start, stop, subject.step)
-    parts = [estimate(subject, role, first, min(first + subject.step, stop)) for first in pieces]
-    whole = dataclasses.replace(
-        parts[0],
-        values=torch.cat([part.values for part in parts]),
-        error=torch.cat([part.error for part in parts]),
-        groups=torch.cat([part.groups for part in parts]),
-    )
+    whole = joined([estimate(subject, role, first, min(first + subject.step, stop)) for first in pieces])
     tensors = anchors.packed(whole, torch.arange(start, stop))
     return Cell(tensors=tensors, facts={"permutations": whole.permutations})
 

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from forsooth.counted import counted
+from forsooth.frames import only
 from forsooth.records import UsageError
 from forsooth.report.promises import gap_table
 from forsooth.runs import write_page
@@ -107,16 +108,16 @@ def tabled(rows: pd.DataFrame, kinds: Mapping[str, str]) -> pd.DataFrame:
     for (artefact, own), method in itertools.product(artefacts.items(), kinds):
         line = {"artefact": artefact, **model_facts(own), "method": method, "kind": kinds[method]}
         by_presence = {presence: shares[artefact, presence] for presence in PREFIXES}
-        lines.append({**line, **line_of(own[own["method"].eq(method)], method, by_presence)})
+        lines.append({**line, **line_of(only(own, method=method), method, by_presence)})
     table = pd.DataFrame(lines).join(gap_table(rows), on="method")
-    random = table[table["method"].eq("random")].set_index("artefact")["present"]
+    random = only(table, method="random").set_index("artefact")["present"]
     table = table.assign(random=table["artefact"].map(random))
     return table.assign(finding=[finding(line) for line in table.to_dict("records")])
 
 
 def model_facts(rows: pd.DataFrame) -> dict[str, float]:
     """What the training of one artefact came to, from its rows."""
-    trained = rows[rows["metric"].eq("accuracy")].iloc[0]
+    trained = only(rows, metric="accuracy").iloc[0]
     return {"accuracy": trained["value"], "p_star": trained["p_star"], "region": trained["er"]}
 
 
@@ -154,7 +155,7 @@ def corrected(shares: Mapping[Key, Shares], kinds: Mapping[str, str]) -> dict[Ke
 
 def line_of(rows: pd.DataFrame, method: str, shares: Mapping[str, Shares]) -> dict[str, Any]:
     """What one method scored on one artefact, with it and without, from its rows."""
-    rows = rows[rows["metric"].eq("attr")]
+    rows = only(rows, metric="attr")
     took_part = counted(rows, ATTR)
     usable = took_part[took_part["presence"].eq("with") & ~took_part["failed"]]
     line: dict[str, Any] = {"status": "ok", "message": "", "failed": took_part["failed"].mean()}
@@ -198,7 +199,7 @@ def by_chance(unbeaten: str) -> bool:
 
 def demand_a_model(rows: pd.DataFrame) -> None:
     """UsageError where every training failed: there is nothing to show but the reason."""
-    trained = rows[rows["metric"].eq("accuracy")]
+    trained = only(rows, metric="accuracy")
     if trained["status"].eq("error").all():
         raise UsageError(f"`train` must give a model to explain, but {trained['message'].iloc[0]}")
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import pandas as pd
 
+from forsooth.frames import only
 from forsooth.report.promises import broken_promises
 from forsooth.user.dryrun.result import HINT, NOTHING, SHOWS, by_chance, span
 from forsooth.wording import joined, paragraphs
@@ -20,7 +21,7 @@ def summary(table: pd.DataFrame, rows: pd.DataFrame, notes: Sequence[str], *, vi
     notes  sentences on the images
     own    the user gave the training
     """
-    trained = rows[rows["metric"].eq("accuracy")].set_index("manipulation")
+    trained = only(rows, metric="accuracy").set_index("manipulation")
     used = trained["status"].eq("ok")
     methods = table[table["kind"].eq("method") & table["artefact"].isin(trained.index[used])]
     parts = paragraphs(
@@ -59,7 +60,7 @@ def artefact_of(lines: pd.DataFrame, trained: pd.DataFrame, rows: pd.DataFrame) 
         "name": name,
         "model": trained.loc[name].to_dict(),
         "counts": rows[explained].groupby("presence").size(),
-        "methods": lines[lines["kind"].eq("method")].to_dict("records"),
+        "methods": only(lines, kind="method").to_dict("records"),
         "shares": lines.set_index("method")["present"].to_dict(),
     }
 
@@ -76,7 +77,7 @@ def trust(methods: pd.DataFrame) -> dict[str, Any]:
     groups: dict[str, list[str]] = {}
     for method, lines in by_method:
         groups.setdefault(group_of(lines), []).append(method)
-    shown = methods[methods["finding"].eq(SHOWS)].groupby("method")["artefact"].agg(list)
+    shown = only(methods, finding=SHOWS).groupby("method")["artefact"].agg(list)
     useful = methods[methods["finding"].eq(NOTHING) & ~methods["method"].isin(groups.get("none", ()))]
     empty: dict[str, list[str]] = {"all": [], "hint": [], "none": [], "lost": []}
     return {

@@ -13,6 +13,8 @@ import pandas as pd
 from forsooth import plugins, seeds
 from forsooth.adapters.trainings import load_training
 from forsooth.arguments import run_folder
+from forsooth.datasets import plain_images
+from forsooth.datasets.plain_images import Images
 from forsooth.datasets.visibility import legible
 from forsooth.engine import Progress, execute, make_task
 from forsooth.models.gates import Gate
@@ -24,7 +26,7 @@ from forsooth.store import Store
 from forsooth.suites.planning import versions
 from forsooth.suites.planted import data as planted
 from forsooth.suites.planted import tasks as planting
-from forsooth.suites.planted.data import DataSpec, Images
+from forsooth.suites.planted.data import DataSpec
 from forsooth.suites.planted.explanations import Ask
 from forsooth.suites.planted.plan import RECIPES
 from forsooth.suites.planted.settings import PRESENCES
@@ -126,18 +128,18 @@ def plan(request: DryRunRequest) -> Plan:
 def usable_images(request: DryRunRequest) -> Images:
     """Where the images come from; UsageError unless they can prove that a model uses an artefact."""
     path = str(Path(request.data).resolve())
-    classes = len(planted.class_names(path, 0, least=1))  # which play no part
+    classes = len(plain_images.class_names(path, 0, least=1))  # which play no part
     if request.images is not None and request.images < 3 * classes:
         least = f"at least {3 * classes}, three for each of {classes} classes"
         raise UsageError(f"`images` must be {least}, got {request.images}")
-    images = planted.images_at(
+    images = plain_images.images_at(
         path,
         classes=classes,
         per_class=request.images and request.images // classes,
         side=request.size,
         seed=seeds.derive(request.seed, "data"),
     )
-    dataset = planted.base(images)
+    dataset = plain_images.base(images)
     held = len(dataset.splits["test"])
     if held < PROVING:
         raise UsageError(
@@ -191,7 +193,7 @@ def our_tasks(spec: DataSpec, columns: Columns, methods: Sequence[Method], reque
 def our_training(spec: DataSpec, columns: Columns, request: DryRunRequest) -> dict[str, Any]:
     """The arguments of a training of ours. Images are mirrored: all regions are symmetric."""
     recipe = RECIPES["quick"]
-    batches = len(planted.base(spec.images).splits["train"]) / BATCH
+    batches = len(plain_images.base(spec.images).splits["train"]) / BATCH
     epochs = min(EPOCHS, max(recipe.epochs, math.ceil(STEPS / batches)))
     return {
         "spec": spec,

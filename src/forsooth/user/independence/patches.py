@@ -18,6 +18,7 @@ from forsooth.plain import remembered
 from forsooth.records import Cell, UsageError
 from forsooth.scores.functionless import DEFAULT, Patched, Search, functionless
 from forsooth.user.independence.request import IndependenceRequest
+from forsooth.user.requests import rebuilt
 from forsooth.user.steps import Key, Step
 
 AT_ONCE = {"cpu": 16, "cuda": 128}  # inputs whose patches one task looks for: so few are lost when the work is stopped
@@ -140,9 +141,4 @@ def joined(cells: Sequence[Cell]) -> Patched:
 @remembered(1)
 def prepare_again(words: Mapping[str, Any], digest: str) -> Case:
     """The case of a task's words in this process: read and built once, and the same as where the work began."""
-    request = IndependenceRequest(**words)
-    thing = models.load_model(request.model)
-    thing.eval()
-    case = prepare(thing, request)
-    models.check_same(case.digest, digest, request.model)
-    return case
+    return rebuilt(prepare, IndependenceRequest(**words), digest)

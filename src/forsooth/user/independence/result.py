@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import pandas as pd
 
 from forsooth.counted import counted
+from forsooth.frames import only
 from forsooth.scores.contrast import IIR
 from forsooth.stats import share_interval
 from forsooth.stats.claims import holm_by_name, mcnemar_more_often
@@ -52,7 +53,7 @@ def tabled(rows: pd.DataFrame, nulls: Mapping[str, bool], *, threshold: float) -
     """The table, least attention first. nulls: method -> whether it ignores the model."""
     lines = []
     for name, null in nulls.items():
-        line = line_of(rows[rows["method"].eq(name)], threshold)
+        line = line_of(only(rows, method=name), threshold)
         lines.append({"method": name, **line, "kind": {True: "null", False: "method"}[null]})
     table = pd.DataFrame(lines)
     return table.sort_values("attention", kind="stable", na_position="last").reset_index(drop=True)
@@ -97,6 +98,6 @@ def clearly_worse(rows: pd.DataFrame, best: str, names: list[str], threshold: fl
 
 def more_often(rows: pd.DataFrame, one: str, two: str, threshold: float) -> float:
     """p-value that the second draws attention more often than the first, on the inputs that both have."""
-    both = attentive(rows[rows["method"].isin([one, two])], threshold)
+    both = attentive(only(rows, method=(one, two)), threshold)
     wide = both.pivot(index="sample", columns="method", values="hit").dropna().astype(bool)
     return mcnemar_more_often(wide[one], wide[two])

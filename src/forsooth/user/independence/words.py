@@ -2,6 +2,7 @@
 
 import pandas as pd
 
+from forsooth.frames import only
 from forsooth.report.promises import broken_promises, gap_table
 from forsooth.scores.functionless import Patched
 from forsooth.user.independence.patches import Case
@@ -14,7 +15,7 @@ FEW = 20  # inputs below which an interval says little
 def summary(case: Case, patched: Patched, table: pd.DataFrame, rows: pd.DataFrame) -> str:
     """What was asked, what came out, and what to do; the sentences are in words.jinja."""
     known = table[table["attention"].notna()]
-    methods = known[known["kind"].eq("method")]
+    methods = only(known, kind="method")
     parts = paragraphs(
         __package__,
         "words.jinja",
@@ -24,7 +25,7 @@ def summary(case: Case, patched: Patched, table: pd.DataFrame, rows: pd.DataFram
         found=int(patched.found().sum()),
         few=FEW,
         methods=methods.to_dict("records"),
-        nulls=known[known["kind"].eq("null")].to_dict("records"),
+        nulls=only(known, kind="null").to_dict("records"),
         promises=broken_promises(gap_table(rows.assign(metric="gap", value=rows["gap"]))),
         advice=advice(methods, rows, case.request.threshold),
     )

@@ -1,0 +1,39 @@
+"""Tables of rows: those with certain values, and one line for each group of them."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+Several = tuple | list | set | frozenset | dict
+
+
+def only(rows: pd.DataFrame, **wanted: Any) -> pd.DataFrame:
+    """The rows where every named column has its value, or one of several.
+
+    >>> table = pd.DataFrame({"method": ["lrp", "lime", "lime"], "status": ["ok", "ok", "error"]})
+    >>> len(only(table, status="ok")), len(only(table, method=("lrp", "lime"), status="ok"))
+    (2, 2)
+    """
+    keep = pd.Series(True, index=rows.index)
+    for column, value in wanted.items():
+        if isinstance(value, Several):
+            keep &= rows[column].isin(list(value))
+        else:
+            keep &= rows[column].eq(value)
+    return rows[keep]
+
+
+def lines_by(
+    rows: pd.DataFrame, key: Sequence[str], line_of: Callable[[pd.DataFrame], Mapping[str, Any]]
+) -> pd.DataFrame:
+    """One line for each group of rows that are alike in `key`, in the order in which they come.
+
+    >>> table = pd.DataFrame({"method": ["lrp", "lime", "lime"], "value": [1, 2, 4]})
+    >>> lines_by(table, ["method"], lambda own: {"mean": own["value"].mean()})["mean"].tolist()
+    [1.0, 3.0]
+    """
+    lines = []
+    for names, own in rows.groupby(list(key), sort=False):
+        lines.append({**dict(zip(key, names, strict=True)), **line_of(own)})
+    return pd.DataFrame(lines)

@@ -1,0 +1,37 @@
+"""What figures of many axes share: names of lines, the marks of a legend, and its place in a strip below all axes."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+
+class Look(NamedTuple):
+    """How the points of one kind are drawn, and what they are called."""
+
+    label: str
+    colour: str
+    marker: str
+
+
+def marks(looks: Iterable[Look]) -> list[Line2D]:
+    """What stands for each kind in a legend."""
+    return [Line2D([], [], color=look.colour, marker=look.marker, linestyle="", label=look.label) for look in looks]
+
+
+def names_beside(axis: Axes, names: Sequence[str]) -> None:
+    """A line for each name, the first on top."""
+    axis.set_yticks(range(len(names)), names)
+    axis.set_ylim(len(names) - 0.4, -0.6)
+    axis.grid(axis="x")
+
+
+def legend_below(figure: Figure, *, room: float = 0.3, pad: float | None = None, **legend: Any) -> None:
+    """The legend in a strip of `room` inches below all axes, which are laid out in what is left.
+
+    pad  between axes, in letters; None: as matplotlib has it
+    """
+    figure.legend(loc="lower center", frameon=False, **legend)
+    figure.tight_layout(rect=(0, room / figure.get_figheight(), 1, 1), h_pad=pad, w_pad=pad)

@@ -1,0 +1,67 @@
+"""Who plays on the user's inputs, and whether they are few enough for all their coalitions."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from torch import Tensor
+
+from forsooth.adapters import inputs
+from forsooth.games import players
+from forsooth.games.shapley import MOST_PLAYERS
+from forsooth.records import UsageError
+
+
+@dataclass(frozen=True)
+class Seats:
+    """Who owns which entry of what is played on.
+
+    labels  (*spatial) or (*played shape)
+    count   number of players
+    noun    what they are called
+    """
+
+    labels: Tensor
+    count: int
+    noun: str
+
+
+def seated(given: Any, shown: Tensor) -> Seats:
+    """The players of one input, of which the stage is given shown (1, *played shape)."""
+    labels, noun = labels_of(given, tuple(shown.shape[1:]))
+    count = players.seats(shown, labels)[1]
+    if count < 2:
+        raise UsageError(f"`players` must be at least 2, got {count}: there is nothing to rank")
+    return Seats(labels, count, noun)
+
+
+def labels_of(given: Any, shape: tuple[int, ...]) -> tuple[Tensor, str]:
+    """The labels of the players of one input of this shape, and what a player is called."""
+    if not isinstance(given, str) or inputs.is_file(given):
+        return inputs.numbers(given, "players")[0], "players"
+    if given.startswith("units:"):
+        return players.pixels(shape), "units"
+    labels = players.parse(given, shape)
+    if given == "words":
+        return labels, "words"
+    if given.startswith("grid"):
+        return labels, "patches"
+    if given == "pixels" and len(shape) > 1:
+        return labels, "pixels"
+    return labels, "features"
+
+
+def is_exact(permutations: int | str, count: int) -> bool:
+    """Whether all coalitions are played: if asked, and where they cost no more than the random orders."""
+    if permutations != "exact":
+        return count <= MOST_PLAYERS and 2**count <= sampled_forwards(int(permutations), count)
+    if count > MOST_PLAYERS:
+        most = f"at most {MOST_PLAYERS} players to be exact"
+        raise UsageError(
+            f"`permutations` exact must have {most}, got {count}: take a number, or larger players (grid:4)"
+        )
+    return True
+
+
+def sampled_forwards(permutations: int, players: int) -> int:
+    """Calls of the model for one input when orders are drawn."""
+    return permutations * (players - 1) + 2

@@ -1,0 +1,22 @@
+"""Rows with certain values, and one line for each group of them."""
+
+import pandas as pd
+
+from forsooth.frames import lines_by, only
+
+ROWS = pd.DataFrame({"a": [1, 1, 2], "b": ["x", "y", "x"]})
+
+
+def test_rows_that_are_wanted() -> None:
+    assert only(ROWS, a=1, b="x").index.tolist() == [0]
+    assert only(ROWS, a=(1, 2), b="x").index.tolist() == [0, 2]
+    assert only(ROWS, b={"y": "a value"}).index.tolist() == [1]
+    assert only(ROWS, a=[]).empty and len(only(ROWS)) == 3
+
+
+def test_a_line_for_each_group_in_the_order_in_which_they_come() -> None:
+    rows = ROWS.iloc[::-1]
+    table = lines_by(rows, ["a", "b"], lambda own: {"n": len(own)})
+    assert table.to_dict("list") == {"a": [2, 1, 1], "b": ["x", "y", "x"], "n": [1, 1, 1]}
+    assert lines_by(ROWS, ["b"], lambda own: {"n": len(own)}).to_dict("list") == {"b": ["x", "y"], "n": [2, 1]}
+    assert lines_by(ROWS[:0], ["a"], lambda own: {}).empty
