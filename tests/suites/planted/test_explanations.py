@@ -120,22 +120,28 @@ def test_no_map_is_a_row_for_each_image_or_one_for_all(images):
     assert [(row.sample, row.part) for row in whole] == [(-1, "scores"), (-1, "absence")]
 
 
-def test_the_first_map_of_each_presence_is_shown(images):
+def test_the_first_maps_of_each_presence_are_shown(images):
     maps = noise(images)
     tensors = explanations.first_maps(Cell(tensors={"maps": maps}), images)
-    for presence, place in (("with", 0), ("without", 4)):
+    for presence, place in (("with", 0), ("with 3", 3), ("without", 4), ("without 1", 5)):
         flat = maps[place].abs().sum(0)
         torch.testing.assert_close(tensors[presence], (flat / flat.max()).half())
     assert explanations.first_maps(Cell(), images) == {}
     nobody = explanations.Explained(images.spec, images.dataset, {"with": images.rows[:0], "without": images.rows})
-    assert list(explanations.first_maps(Cell(tensors={"maps": maps}), nobody)) == ["without"]
+    assert list(explanations.first_maps(Cell(tensors={"maps": maps}), nobody)) == [
+        "without",
+        "without 1",
+        "without 2",
+        "without 3",
+    ]
     zero = explanations.first_maps(Cell(tensors={"maps": 0 * maps}), images)
     assert not zero["with"].any()
 
 
 def test_pictures_say_what_they_show():
-    (picture,) = explanations.map_pictures(["with"], {"method": "any"})
-    assert picture == {"method": "any", "tensor": "with", "kind": "example", "label": 1}
+    first, third = explanations.map_pictures(["with", "without 2"], {"method": "any"})
+    assert first == {"method": "any", "tensor": "with", "kind": "example", "label": 1, "place": 0}
+    assert third == {"method": "any", "tensor": "without 2", "kind": "example", "label": 0, "place": 2}
 
 
 def test_who_took_part_is_kept_of_ranked_panels(images):

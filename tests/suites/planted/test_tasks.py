@@ -18,6 +18,7 @@ from forsooth.models.train import Checkpoint, Trained
 from forsooth.plain import from_plain, to_plain
 from forsooth.records import Cell
 from forsooth.suites import networks
+from forsooth.suites.choose import SHOWN, placed
 from forsooth.suites.networks import NOT_EXPLAINED
 from forsooth.suites.planted import data, tasks
 
@@ -125,7 +126,9 @@ def test_an_example_shows_image_and_region_of_both_presences():
     columns = {name: value for name, value in columns_of().items() if name != "part"}
     cell = tasks.show(spec=spec_of(), columns=columns)
     planted = data.dataset(spec_of())
-    assert set(cell.tensors) == {"input with", "truth with", "input without", "truth without"}
+    names = {f"{kind} {presence}" for kind in ("input", "truth") for presence in ("with", "without")}
+    assert set(cell.tensors) == {placed(name, place) for name in names for place in range(SHOWN)}
+    assert [p["place"] for p in cell.facts["pictures"] if p["tensor"] in ("truth with", "truth with 1")] == [0, 1]
     torch.testing.assert_close(cell.tensors["truth with"].bool(), planted.truth[0])
     labels = {picture["tensor"]: (picture["kind"], picture["label"]) for picture in cell.facts["pictures"]}
     assert labels["input with"] == ("input", 1) and labels["truth without"] == ("truth", 0)
@@ -185,9 +188,9 @@ def test_maps_are_kept_where_the_page_shows_them(trained):
         cell = tasks.explain(trained, spec=spec_of(), index=-1, ask=ask, columns=columns_of(model="none"))
     assert {row.value for row in cell.rows} == {1.0} and {row.columns["epoch"] for row in cell.rows} == {-1}
     torch.testing.assert_close(cell.tensors["with"].bool(), data.dataset(spec_of()).truth[0])
-    assert [(p["tensor"], p["label"], p["method"]) for p in cell.facts["pictures"]] == [
-        ("with", 1, "oracle"),
-        ("without", 0, "oracle"),
+    expected = [(presence, place) for presence in ("with", "without") for place in range(SHOWN)]
+    assert [(p["tensor"], p["label"], p["place"], p["method"]) for p in cell.facts["pictures"]] == [
+        (placed(presence, place), int(presence == "with"), place, "oracle") for presence, place in expected
     ]
 
 
