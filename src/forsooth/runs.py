@@ -39,6 +39,7 @@ from forsooth.records import (
 )
 from forsooth.report import aggregate, page, tables
 from forsooth.report.unchanged import drawn_once
+from forsooth.strangers import is_there
 from forsooth.suites import SUITES
 from forsooth.wording import html_piece
 
@@ -77,7 +78,7 @@ class Run:
     @property
     def rows(self) -> pd.DataFrame:
         """One row per sample and metric, with the seconds its cell took."""
-        if not (self.folder / "run.json").is_file():
+        if not is_there(self.folder / "run.json"):
             raise UsageError(f"`run` must be the folder of a finished run, got {self.folder} without run.json")
         rows = aggregate.read_table(self.folder / "scores.parquet", columns=("cell",))
         return rows.merge(aggregate.read_timings(self.folder), on="cell", how="left")

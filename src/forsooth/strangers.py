@@ -30,6 +30,15 @@ BROKEN = (  # what decoders raise at files that are not sound
 )
 
 
+def is_there(path: Path) -> bool:
+    """Whether something lies at this path; nothing lies at one that the system cannot hold."""
+    try:
+        path.stat()
+    except (OSError, ValueError):
+        return False
+    return True
+
+
 @contextmanager
 def sound() -> Iterator[None]:
     """ValueError where a decoder inside finds that a file is not sound, whatever it raises."""

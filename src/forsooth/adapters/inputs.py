@@ -38,7 +38,10 @@ def numbers(value: Any, argument: str) -> tuple[Tensor, bool]:
         raise UsageError(f"`{argument}` must be an array of numbers, got {type(value).__name__}: {error}") from error
     if array.dtype.kind not in "biuf":
         raise UsageError(f"`{argument}` must hold numbers, got entries of type {array.dtype}")
-    return torch.from_numpy(np.ascontiguousarray(array.astype(array.dtype.newbyteorder("=")))), True
+    known = np.dtype(
+        f"{array.dtype.kind}{min(8, array.dtype.itemsize)}"
+    )  # torch has neither long doubles nor other bytes
+    return torch.from_numpy(np.ascontiguousarray(array.astype(known))), True
 
 
 def columns_of(value: Any) -> list[Any] | None:

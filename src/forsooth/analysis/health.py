@@ -14,6 +14,7 @@ import torch
 from forsooth import __version__
 from forsooth.records import UsageError
 from forsooth.store import DamagedCell, Store
+from forsooth.strangers import is_there
 from forsooth.wording import html_piece, plural
 
 PACKAGES = ("torch", "numpy", "scipy", "pandas", "pyarrow", "scikit-learn", "scikit-image", "POT")
@@ -127,7 +128,7 @@ def _scarce() -> Iterator[str]:
 def _cells(folder: Path) -> tuple[int, list[str]]:
     """How many cells a run's store has, and what is wrong with the damaged ones."""
     root = folder / "store"
-    if not root.is_dir():
+    if not is_there(root):
         raise UsageError(f"`runs` must be folders of runs, got {folder} without store")
     damaged = []
     keys = sorted(path.name for path in root.glob("cells/*/*"))

@@ -16,6 +16,7 @@ from PIL import Image
 from torch import Tensor
 
 from forsooth.records import UsageError
+from forsooth.strangers import sound
 
 SUFFIXES = (".bmp", ".gif", ".jpeg", ".jpg", ".pgm", ".png", ".ppm", ".tif", ".tiff", ".webp")
 ROOM = 1.25  # a photograph may be enlarged by this much, no more
@@ -133,7 +134,8 @@ def read_plain(file: Path) -> bytes:
 def read_member(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes:
     """The bytes of a file in a zip; ValueError where they are too many. zipfile reads no more than the entry says."""
     check_size(entry.file_size)
-    return archive.read(entry)
+    with sound():
+        return archive.read(entry)
 
 
 def check_size(size: int) -> None:

@@ -59,7 +59,7 @@ def read(run_dir: str | Path) -> Results:
     """The run in the folder `run_dir`: run.json and scores.parquet; timings and pictures where there are any."""
     folder = Path(run_dir)
     for name in ("run.json", "scores.parquet"):
-        if not (folder / name).is_file():
+        if not strangers.is_there(folder / name):
             raise UsageError(f"`run_dir` must hold run.json and scores.parquet, got {folder} without {name}")
     with locked(folder):  # a run that goes on may be writing its files
         run = {**DEFAULTS, **about(folder)}

@@ -1,6 +1,8 @@
 """What the user asks: a network, inputs, and where the patches are."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from numbers import Real
 from typing import Any
 
 from forsooth.adapters.methods import MethodLike
@@ -46,5 +48,15 @@ class IndependenceRequest:
 
     def check(self) -> None:
         """UsageError where a number has no meaning."""
-        if not self.threshold > 0:
-            raise UsageError(f"`threshold` must be above 0, got {self.threshold}")
+        if not is_number(self.threshold) or not self.threshold > 0:
+            raise UsageError(f"`threshold` must be a number above 0, got {self.threshold!r}")
+        if self.bounds is not None and not are_two_numbers(self.bounds):
+            raise UsageError(f"`bounds` must be two numbers in order that hold all inputs, got {self.bounds!r}")
+
+
+def is_number(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def are_two_numbers(value: Any) -> bool:
+    return isinstance(value, Sequence) and len(value) == 2 and all(map(is_number, value))
