@@ -47,7 +47,7 @@ MAY_IMPORT = {
     "adapters": FLOOR | {"games", "engine", "plugins", "foreign", "surroundings"},
     "settings": {"records", "names", "wording"},
     "report": {"records", "names", "wording", "strangers", "store", "papers", "counted", "frames", "stats", "scores"},
-    "analysis": {"records", "names", "wording", "store", "report", "stats"},
+    "analysis": {"records", "names", "strangers", "wording", "store", "report", "stats"},
     "suites": FLOOR
     | ROOMS
     | {"engine", "group", "shared", "store", "plain", "plugins", "settings", "counted", "frames", "stats", "report"}
@@ -62,7 +62,7 @@ MAY_IMPORT = {
     "cli_user": {"errors", "report", "runs", "terminal"},
     "cli_runs": FLOOR | {"analysis", "attributions", "scores", "settings", "store", "suites", "runs", "terminal"},
     "runs": {
-        *("records", "names", "wording", "plugins", "store", "engine"),
+        *("records", "names", "strangers", "wording", "plugins", "store", "engine"),
         *("report", "analysis", "attributions", "suites"),
     },
     "api": FLOOR

@@ -147,7 +147,7 @@ def test_bad_methods_are_rows_and_the_others_go_on():
         (Left(), {"patch": np.ones((5, 5))}, r"`patch` must have the shape \(6, 6\) or \(6, 6, 6\), got \(5, 5\)"),
         (Left(), {"bounds": (0.2, 0.8)}, "`bounds` must be two numbers in order that hold all inputs, got 0.2 and 0.8"),
         (Left(), {"bounds": (-np.inf, np.inf)}, "`bounds` must be two numbers in order that hold all inputs, got -inf"),
-        (Left(), {"threshold": 0}, "`threshold` must be above 0, got 0"),
+        (Left(), {"threshold": 0}, "`threshold` must be a number above 0, got 0"),
         (Left(), {"target": 3}, r"`target` must lie in \[0, 2\]"),
         (Left(), {"layer": "conv7"}, "`layer` must be a part of the model, got 'conv7'"),
         (Left(), {"methods": ["gradiant"]}, "did you mean gradient"),
