@@ -11,6 +11,8 @@ def test_rows_that_are_wanted() -> None:
     assert only(ROWS, a=1, b="x").index.tolist() == [0]
     assert only(ROWS, a=(1, 2), b="x").index.tolist() == [0, 2]
     assert only(ROWS, b={"y": "a value"}).index.tolist() == [1]
+    assert only(ROWS, b=ROWS["b"][1:2]).index.tolist() == [1]  # values, whatever their index
+    assert only(ROWS, b=ROWS["b"].unique()).index.tolist() == [0, 1, 2]
     assert only(ROWS, a=[]).empty and len(only(ROWS)) == 3
 
 

@@ -5,8 +5,6 @@ from typing import Any
 
 import pandas as pd
 
-Several = tuple | list | set | frozenset | dict
-
 
 def only(rows: pd.DataFrame, **wanted: Any) -> pd.DataFrame:
     """The rows where every named column has its value, or one of several.
@@ -14,10 +12,12 @@ def only(rows: pd.DataFrame, **wanted: Any) -> pd.DataFrame:
     >>> table = pd.DataFrame({"method": ["lrp", "lime", "lime"], "status": ["ok", "ok", "error"]})
     >>> len(only(table, status="ok")), len(only(table, method=("lrp", "lime"), status="ok"))
     (2, 2)
+    >>> len(only(table, method=pd.Series(["lime"], index=[7])))
+    2
     """
     keep = pd.Series(True, index=rows.index)
     for column, value in wanted.items():
-        if isinstance(value, Several):
+        if pd.api.types.is_list_like(value):
             keep &= rows[column].isin(list(value))
         else:
             keep &= rows[column].eq(value)

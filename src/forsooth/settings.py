@@ -46,8 +46,8 @@ def changed(settings: Any, changes: Mapping[str, Any], *, renamed: Mapping[str, 
 def _check_count(name: str, value: Any) -> None:
     """UsageError where a plan would be too long to be made: each of these is work of its own."""
     most = REPEATS.get(name)
-    if most is not None and value is not None and not 0 <= value <= most:
-        raise UsageError(f"`{name}` must be from 0 to {most:,}, got {value}")
+    if most is not None and value is not None and value > most:
+        raise UsageError(f"`{name}` must be at most {most:,}, got {value:,}")
 
 
 def values_of(record: Any) -> dict[str, Any]:

@@ -32,7 +32,7 @@ SAME = {
     "vit": ((1, 8, 8), 2, dict(size=8)),
     "efficientnet_lite0": (IMAGES, 2, dict(size=64, classes=2)),
 }
-TEXT = {"attention", "rationale_reinforce", "rationale_relaxed"}
+TEXT = {"attention", "rationale_reinforce", "rationale_relaxed", "text_encoder"}
 
 
 def test_every_network_but_those_of_text_has_a_builder():

@@ -167,7 +167,7 @@ def test_data_whose_networks_are_not_asked_are_named(tmp_path: Path) -> None:
 def test_an_experiment_takes_the_first_network_that_fits_its_data() -> None:
     settings = Settings(datasets=("leaves",), models=("resnet20", "lenet"), players=("input",))
     assert plan.experiment_on("leaves", settings, Choice()).panel.net == "lenet"
-    with pytest.raises(UsageError, match=r"`models` must name a network for leaves \(lenet\), got vgg16"):
+    with pytest.raises(UsageError, match=r"`models` must name a network for leaves \(lenet, vit\), got vgg16"):
         plan.experiment_on("leaves", dataclasses.replace(settings, models=("vgg16",)), Choice())
 
 

@@ -186,7 +186,7 @@ def test_a_network_below_its_gate_is_not_explained(tmp_path):
         ({"settings": {"alpha": 1.3}}, r"`alpha` must lie in \[0, 1\], got 1.3"),
         ({"settings": {"alpha": -0.1}}, r"`alpha` must lie in \[0, 1\], got -0.1"),
         ({"settings": {"alfa": 0.1}}, r"unknown setting 'alfa' in `set`; did you mean alpha\?"),
-        ({"device": "gpu"}, r"`device` must be a known name, got 'gpu'; did you mean cpu"),
+        ({"device": "gpu"}, r"`device` must be auto, cpu or cuda, got 'gpu'; did you mean cuda"),
         ({"workers": 0}, "`workers` must be at least 1, got 0"),
         ({"data": "nowhere", "only": {"background": "IMAGENET"}}, "`data` must be .* nothing at nowhere"),
     ],

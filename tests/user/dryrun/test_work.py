@@ -274,7 +274,7 @@ def test_a_zip_and_split_folders_are_as_good_as_a_folder(photos, here):
 @pytest.mark.parametrize(
     "classes, each, message",
     [
-        (("cat",), 40, "`data` must hold at least two classes"),
+        (("cat",), 40, "`data` must leave at least 10 images for testing"),
         (("cat", "dog"), 5, "`data` must leave at least 10 images for testing"),
         ((), 0, "`data` must hold at least two classes"),
         (("cat", "dog"), 2, "every class must have at least 3 samples, but 'cat' has 2"),
