@@ -11,6 +11,7 @@ from forsooth.models.train_text import RECIPES
 from forsooth.names import find
 from forsooth.records import UsageError
 from forsooth.suites.articles.settings import (
+    ALL_READERS,
     DEMO,
     INTRINSIC,
     NULLS,
@@ -18,7 +19,6 @@ from forsooth.suites.articles.settings import (
     POST_HOC,
     PRESETS,
     QUICK,
-    ALL_READERS,
     RELEASED,
     RENAMED,
     Settings,
