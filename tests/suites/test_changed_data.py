@@ -30,7 +30,9 @@ from forsooth.suites.bias.stage import Network
 from forsooth.suites.planted import data as planted_data
 from forsooth.suites.xaitris import data as xaitris_data
 
-CHANGED = "must stay as they are while a run goes on, .* they changed after it was planned, and nothing was kept of them"
+CHANGED = (
+    "must stay as they are while a run goes on, .* they changed after it was planned, and nothing was kept of them"
+)
 GONE = "must "  # each reader has its own words for what is not there
 
 
