@@ -7,6 +7,7 @@ import shlex
 import subprocess
 import sys
 
+import numpy as np
 import pandas as pd
 import pytest
 import tiny
@@ -106,6 +107,28 @@ def test_an_error_is_one_line_and_exit_code_two(monkeypatch, capsys, tmp_path, w
     assert error.startswith(f"forsooth: {message}")
     assert error.count("\n") == 1
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["check", "leaves_with_zero:f"],
+        ["run", "xaitris", "--methods", "leaves_with_zero:f"],
+        ["dryrun", "--data", "photographs", "--train", "leaves_with_zero:f"],
+        ["bias", "--model", "leaves_with_zero:f", "--inputs", "x.npy"],
+        ["independence", "--model", "leaves_with_zero:f", "--inputs", "x.npy"],
+    ],
+    ids=lambda words: words[0],
+)
+def test_code_of_the_users_that_leaves_with_zero_ends_no_command_with_zero(monkeypatch, capsys, tmp_path, words):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "leaves_with_zero", raising=False)
+    (tmp_path / "leaves_with_zero.py").write_text("import sys\n\nsys.exit(0)\n")
+    np.save(tmp_path / "x.npy", np.zeros((3, 4), dtype=np.float32))
+    assert forsooth(monkeypatch, *words) == 2
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1 and "SystemExit: 0 (leaves_with_zero.py, line 3: sys.exit(0))" in error
 
 
 def test_an_output_folder_that_cannot_be_written(monkeypatch, capsys, tmp_path):

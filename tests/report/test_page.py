@@ -151,6 +151,26 @@ def test_names_of_a_strangers_run_never_leave_its_folder(folder: Path, tmp_path:
     assert len(list(figures.glob("*.svg"))) == 2
 
 
+@pytest.mark.parametrize("column, name", [("model", "MLP"), ("metric", "emd"), ("method", "lime"), ("scenario", "LIN")])
+def test_a_strangers_run_with_such_names_writes_nothing_elsewhere(
+    folder: Path, tmp_path: Path, column: str, name: str
+) -> None:
+    """The name stands in all tables, as a stranger would have it, and our own figures are drawn of them."""
+    hostile = "x/../../../../escaped"
+    target = tmp_path / "deep" / "er" / "run"
+    light(folder, target, exhibits=["accuracies", "boxes", "strategies"])
+    text = (target / "run.json").read_text().replace(f'"{name}"', f'"{hostile}"')
+    (target / "run.json").write_text(text)
+    rows = pd.read_parquet(target / "scores.parquet")
+    assert rows[column].eq(name).any()
+    rows.assign(**{column: rows[column].replace(name, hostile)}).to_parquet(target / "scores.parquet")
+    before = set(tmp_path.rglob("*"))
+    write_page(target)
+    figures = target / "figures"
+    written = {file for file in set(tmp_path.rglob("*")) - before if file.parent != figures}
+    assert written == {target / "report.html", figures} and any(figures.glob("*.svg"))
+
+
 def test_names_that_become_alike_keep_their_own_files(tmp_path: Path) -> None:
     assert len({safe_name(name) for name in ("a/b", "a:b", "a_b")}) == 3
     assert safe_name("boxes_emd-size_8 (1)") == "boxes_emd-size_8 (1)"
