@@ -46,7 +46,7 @@ def records(count: int) -> dict[str, dict[str, object]]:
 def scores(methods: dict[str, dict[str, object]], rows: int) -> pd.DataFrame:
     """So many rows of all methods, panels, metrics, trainings and samples, with a few zero maps."""
     rng = np.random.default_rng(0)
-    asked = sum(1 if about["null"] else len(MODELS) * TRAININGS for about in methods.values())  # a null needs no network
+    asked = sum(1 if about["null"] else len(MODELS) * TRAININGS for about in methods.values())
     samples = -(-rows // (len(SCENARIOS) * len(BACKGROUNDS) * len(METRICS) * asked))
     goodness = dict(zip(methods, rng.uniform(0.2, 0.8, len(methods)), strict=True))
     frames = []
