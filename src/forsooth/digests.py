@@ -23,8 +23,8 @@ def require_same(now: str, planned: str | None, path: str | Path) -> None:
     """UsageError where files are not those from which the keys of the tasks were made; asked after they were read."""
     if planned is not None and now != planned:
         raise UsageError(
-            f"the files at {path} must stay as they are while a run goes on; they changed after it was planned, and "
-            "nothing was kept of them. The same command plans again"
+            f"the files at {path} must stay as they are while a run goes on, and `out` must lie outside of them; they "
+            "changed after it was planned, and nothing was kept of them. The same command plans again"
         )
 
 

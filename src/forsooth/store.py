@@ -221,6 +221,10 @@ def _holds_files(folder: Path) -> bool:
 def writable(folder: Path, argument: str) -> Path:
     """The folder, made if need be, after trying that a file can be written there."""
     try:
+        whole = str(folder.absolute())
+        told = whole.encode(errors="backslashreplace").decode()
+        if told != whole:  # safetensors opens no file of such a name
+            raise UsageError(f"`{argument}` must be a folder whose whole path is UTF-8, got {told}")
         folder.mkdir(parents=True, exist_ok=True)
         _try_writing(folder)
     except OSError as error:

@@ -15,7 +15,7 @@ import torch
 from PIL import Image
 from torch import Tensor
 
-from forsooth.datasets.folders import Reader, check_pixels, failure, opened
+from forsooth.datasets.folders import Reader, check_pixels, failure, opened, printable
 from forsooth.datasets.labelled import index_bytes
 from forsooth.datasets.scenes import rgb
 from forsooth.names import unknown
@@ -260,7 +260,7 @@ def cutouts(path: str | Path, *, classes: Sequence[str] | None = None, side: int
         raise UsageError(f"`path` must hold images with transparency, but none can be used in {path}")
     names = tuple(sorted(set(labels)))
     y = torch.tensor([names.index(label) for label in labels])
-    return Cutouts(path.name, tuple(images.values()), y, names, by_place(y), tuple(failed))
+    return Cutouts(printable(path.name), tuple(images.values()), y, names, by_place(y), tuple(failed))
 
 
 def _readable(readers: Mapping[str, Reader], failed: list[str], *, side: int) -> dict[str, Tensor]:

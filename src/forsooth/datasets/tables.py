@@ -13,6 +13,7 @@ import torch
 
 from forsooth import strangers
 from forsooth.datasets.columns import CLASSES, PUBLIC_TABLES, Column, PublicTable, numeric, rank
+from forsooth.datasets.folders import printable
 from forsooth.datasets.splitting import SPLITS, arrange, check_classes
 from forsooth.records import Dataset, UsageError
 
@@ -116,7 +117,7 @@ def suffix(path: Path) -> str:
 
 def stem(path: Path) -> str:
     """`adult` of tab_adult.csv.gz."""
-    return path.name[: -len(suffix(path))].removeprefix("tab_")
+    return printable(path.name[: -len(suffix(path))].removeprefix("tab_"))
 
 
 def read(path: Path) -> pd.DataFrame:

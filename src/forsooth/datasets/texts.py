@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from forsooth import strangers
+from forsooth.datasets.folders import printable
 from forsooth.datasets.grammar import reviews
 from forsooth.records import UsageError
 from forsooth.seeds import generator
@@ -59,7 +60,7 @@ def documents(path: str | Path) -> Documents:
     if not kept:
         raise UsageError(f"`data` must hold documents, but there is no line with a word in {path}")
     facts = {"documents": len(texts), "empty": len(texts) - len(kept), "undecodable_bytes": broken}
-    return Documents(path.name.split(".")[0], kept, facts)
+    return Documents(printable(path.name.split(".")[0]), kept, facts)
 
 
 def generated(n: int, *, seed: int) -> Documents:

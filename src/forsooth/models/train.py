@@ -69,7 +69,7 @@ def fit(
     *,
     seed: int,
     device: torch.device | str = "cpu",
-    start: str | None = None,
+    start: weights.WeightsFile | None = None,
 ) -> Trained:
     """Train `build()` on the split `train`, keep the state of least loss on `val`, judge it on `test`.
 
@@ -79,7 +79,7 @@ def fit(
     is restarted under its own named seed, at most `recipe.restarts` times. If all collapse, the one of the highest
     accuracy on `val` is returned; the gate itself is applied on `test`, and a training that met a nan never passes.
 
-    start  file of weights that all layers but the last begin with; None: all are drawn
+    start  weights that all layers but the last begin with, from a file that must be as it was; None: all are drawn
     """
     check(recipe)
 
@@ -87,7 +87,9 @@ def fit(
         module = initialise(build(), generator)
         if start is None:
             return module
-        return weights.load(module, start, but_last=True)
+        weights.load(module, start.path, but_last=True)
+        weights.require_unchanged(start)
+        return module
 
     data = _on_device(dataset, torch.device(device))
     with _few_threads(data.x):

@@ -52,8 +52,13 @@ def load(module: Net, path: str | Path, *, but_last: bool = False) -> Net:
 def load_same(module: Net, file: WeightsFile) -> Net:
     """The module in eval mode, with the weights of a file, which must be as it was."""
     load(module, file.path).eval()
-    require_same(digest(file.path), file.digest, file.path)
+    require_unchanged(file)
     return module
+
+
+def require_unchanged(file: WeightsFile) -> None:
+    """UsageError where the file is not the one that was planned with; asked after it was read."""
+    require_same(digest(file.path), file.digest, file.path)
 
 
 def _without(entries: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:

@@ -120,7 +120,15 @@ def source(documents: Articles) -> str:
 
 def notes(spec: DataSpec) -> list[str]:
     """Sentences on the documents that a reader of the results must know."""
-    return remarks.on_documents(dataset(spec), spec.vectors, seed=spec.seed)
+    sentences = remarks.on_documents(dataset(spec), spec.vectors, seed=spec.seed)
+    require_same_vectors(spec)
+    return sentences
+
+
+def require_same_vectors(spec: DataSpec) -> None:
+    """UsageError where the word vectors are not those that were planned with; asked after they were read."""
+    if spec.vectors:
+        require_same(digest(spec.vectors), spec.vectors_digest, spec.vectors)
 
 
 def explained(documents: Articles, samples: int | None) -> Chosen:

@@ -54,6 +54,7 @@ def untrained(net: str, variant: str, spec: DataSpec) -> nn.Module:
     vectors = None
     if spec.vectors:
         vectors = texts.word_vectors(spec.vectors, words, seed=spec.seed)[0]
+        data.require_same_vectors(spec)
     return models.architecture(net).function(words=len(words), variant=variant, vectors=vectors)
 
 

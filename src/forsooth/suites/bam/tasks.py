@@ -78,7 +78,7 @@ def train(
     if weights is not None:
         module: nn.Module = files.load_same(build(), weights)
     else:
-        fitted = training.fit(build, dataset, recipe, seed=seed, device=device, start=path_of(initial_weights))
+        fitted = training.fit(build, dataset, recipe, seed=seed, device=device, start=initial_weights)
         module = fitted.module
         facts["epochs"] = fitted.epochs
     right = networks.correct(module.to(device), dataset, dataset.splits["test"], device=device)
@@ -89,10 +89,6 @@ def train(
         row = row.having(message=row.message + EASIER)
     facts |= to_plain(NetworkFacts(net.name, net, arch, passed=passed, accuracy=share(right), **shape))
     return Cell(rows=(row,), tensors=networks.weights_of(module.cpu()), facts=facts)
-
-
-def path_of(file: WeightsFile | None) -> str | None:
-    return None if file is None else file.path
 
 
 def normalised(dataset: Dataset) -> Dataset:

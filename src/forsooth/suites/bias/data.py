@@ -103,9 +103,14 @@ def dataset(spec: DataSpec) -> Dataset:
         made = READERS[spec.name](spec)
     else:
         made = tables.table(path_of(spec), seed=spec.seed)
+    require_unchanged(spec)
+    return made
+
+
+def require_unchanged(spec: DataSpec) -> None:
+    """UsageError where the user's files are not those that were planned with; asked after they were read."""
     if spec.path:
         require_same(digest(spec.path), spec.digest, spec.path)
-    return made
 
 
 def tetrominoes(spec: DataSpec) -> Dataset:

@@ -49,7 +49,9 @@ def trained_network(
     """The network with weights from a file, where there is one, or trained; and how it came by them."""
     file = panel.source.weights.get(panel.net)
     if file:
-        return weights.load(data.untrained(panel.net, dataset), file), {"epochs": 0, "weights": file}
+        loaded = weights.load(data.untrained(panel.net, dataset), file)
+        data.require_unchanged(panel.source)  # once more: they lie beside the data, and were read after them
+        return loaded, {"epochs": 0, "weights": file}
     fitted = training.fit(lambda: data.untrained(panel.net, dataset), dataset, recipe, seed=seed, device=device)
     return fitted.module, {"epochs": fitted.epochs, "restarts": fitted.restarts}
 
