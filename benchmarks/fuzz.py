@@ -375,15 +375,13 @@ def quiet() -> Iterator[None]:
         raise Hang(f"more than {LONGEST} s")
 
     before = signal.signal(signal.SIGALRM, hang)
-    perform, console = api.perform, cli.out.file
+    perform = api.perform
     api.perform = planned_only
-    cli.out.file = io.StringIO()
     try:
         with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
             yield
     finally:
         api.perform = perform
-        cli.out.file = console
         signal.signal(signal.SIGALRM, before)
 
 

@@ -46,8 +46,8 @@ def records(count: int) -> dict[str, dict[str, object]]:
 def scores(methods: dict[str, dict[str, object]], rows: int) -> pd.DataFrame:
     """So many rows of all methods, panels, metrics, trainings and samples, with a few zero maps."""
     rng = np.random.default_rng(0)
-    panels = list(itertools.product(SCENARIOS, BACKGROUNDS, MODELS))
-    samples = -(-rows // (len(panels) * len(methods) * len(METRICS) * TRAININGS))
+    asked = sum(1 if about["null"] else len(MODELS) * TRAININGS for about in methods.values())
+    samples = -(-rows // (len(SCENARIOS) * len(BACKGROUNDS) * len(METRICS) * asked))
     goodness = dict(zip(methods, rng.uniform(0.2, 0.8, len(methods)), strict=True))
     frames = []
     for scenario, background in itertools.product(SCENARIOS, BACKGROUNDS):

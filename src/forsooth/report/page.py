@@ -109,17 +109,22 @@ def _numbered(name: str, number: int, alike: int) -> str:
 def _drawings(
     results: Results, tables: Tables, figures: Mapping[str, Callable[..., Any]], *, folder: Path, prefix: str
 ) -> dict[str, list[dict[str, str]]]:
-    """The drawings of the run's exhibits, written as PNG and SVG into `folder`, ready for the template."""
+    """The drawings of the run's exhibits, written into `folder`, ready for the template.
+
+    They are written as PNG and SVG; grids of maps, which are pixels themselves, as PNG alone.
+    """
     from forsooth.report.figures import draw  # matplotlib takes a second to import: only who draws pays
 
     shown: dict[str, list[dict[str, str]]] = {"leaderboard": [], "accuracy_figure": [], "figures": []}
     for exhibit in dict.fromkeys(["leaderboard", *results.run["exhibits"]]):
         for drawing in draw(exhibit, results, tables, figures):
-            vector, raster = _files(drawing, folder)
+            raster = _file(drawing, "png", folder)
+            if exhibit in GALLERIES:
+                continue
+            vector = _file(drawing, "svg", folder)
             short = f"{prefix}-{sum(map(len, shown.values()))}"
-            if exhibit not in GALLERIES:
-                embedded = _embedded(drawing, vector, raster, name=short)
-                shown[PLACES.get(exhibit, "figures")].append({**embedded, "id": _figure_id(prefix, drawing.name)})
+            embedded = _embedded(drawing, vector, raster, name=short)
+            shown[PLACES.get(exhibit, "figures")].append({**embedded, "id": _figure_id(prefix, drawing.name)})
     return shown
 
 
@@ -131,16 +136,13 @@ PLACES = {"leaderboard": "leaderboard", "accuracies": "accuracy_figure"}
 GALLERIES = ("examples", "globals")  # the page has these as tables of maps, see `gallery`
 
 
-def _files(drawing: "Drawing", folder: Path) -> tuple[bytes, bytes]:
-    """The drawing as SVG and PNG, which are written into the folder, too."""
+def _file(drawing: "Drawing", kind: str, folder: Path) -> bytes:
+    """The drawing as "png" or "svg", which is written into the folder, too."""
     from forsooth.report.drawing import rendered
 
-    vector = rendered(drawing.figure, "svg")
-    file = safe_name(drawing.name)
-    _write(folder / f"{file}.svg", vector)
-    raster = rendered(drawing.figure, "png")
-    _write(folder / f"{file}.png", raster)
-    return vector, raster
+    content = rendered(drawing.figure, kind)
+    _write(folder / f"{safe_name(drawing.name)}.{kind}", content)
+    return content
 
 
 def _embedded(drawing: "Drawing", vector: bytes, raster: bytes, *, name: str) -> dict[str, Any]:
