@@ -13,7 +13,7 @@ from forsooth.adapters.trainings import training_path
 from forsooth.arguments import check_models, method_path, run_folder, several, usable_device, usable_workers
 from forsooth.engine import Progress
 from forsooth.progress import fitting_progress
-from forsooth.records import Choice, Dataset, Method
+from forsooth.records import Choice, Dataset, Method, UsageError
 from forsooth.runs import (
     Run,
     Work,
@@ -89,6 +89,8 @@ def run(
     if settings and "models" in settings:
         check_models(choice.only, chosen.models)
     plan = record.plan(chosen, choice)
+    if not plan.tasks and not plan.skips:
+        raise UsageError("`settings` must leave something to do, and these leave nothing")
     folder = run_folder(Path(out) if out is not None else Path("forsooth-runs") / f"{suite}-{preset}")
     command = _command(record.name, preset, choice, settings or {})
     about = {**suite_facts(record, chosen), **choice_facts(choice, command), "preset": preset}

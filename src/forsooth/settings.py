@@ -213,6 +213,13 @@ def check_words(settings: Any, known: Mapping[str, Iterable[str]]) -> None:
                 raise names.unknown(word, words, argument=field)
 
 
+def check_some(settings: Any, fields: Iterable[str]) -> None:
+    """UsageError where a field of the settings that lists what a run is made of lists nothing."""
+    for field in fields:
+        if not getattr(settings, field):
+            raise UsageError(f"`{field}` must name one thing at least, got none")
+
+
 def check_range(settings: Any, fields: Iterable[str], least: float, most: float = math.inf, *, what: str) -> None:
     """UsageError where a number of the settings, or one of several, lies outside; None lies nowhere.
 

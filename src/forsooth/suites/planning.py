@@ -1,11 +1,11 @@
 """What every plan does: find methods, metrics and networks by name, and ask a method of all who can answer it."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
 from forsooth import models, names, plugins, scores
 from forsooth.attributions import METHODS
-from forsooth.records import Architecture, Choice, Method, Metric, Plan, Row, Task
+from forsooth.records import Architecture, Choice, Method, Metric, Plan, Row, Task, UsageError
 from forsooth.suites import explain
 
 Work = Task | Row  # what is to be done, or the row of those who cannot meet
@@ -19,6 +19,15 @@ def methods(settings: Any, choice: Choice) -> list[Method]:
 def metrics(settings: Any) -> tuple[Metric, ...]:
     """The metrics on which the settings rank methods."""
     return scores.metrics(settings.metrics)
+
+
+def check_metrics(settings: Any, given: Collection[str]) -> None:
+    """UsageError where a metric of the settings reads more than the suite gives it beside the map."""
+    for metric in metrics(settings):
+        lost = [name for name in metric.reads if name not in given]
+        if lost:
+            known = f"`metrics` must read no more than {' and '.join(given)} beside the map"
+            raise UsageError(f"{known}; {metric.name} reads {', '.join(lost)}, too")
 
 
 def versions(metrics: Iterable[str]) -> dict[str, int]:

@@ -53,6 +53,7 @@ class Round:
 def plan(settings: Settings, choice: Choice) -> Plan:
     """Train every reader, then explain those of the main rate, method by method; all select."""
     check(settings)
+    planning.check_metrics(settings, ("truth", "x"))
     names.check_factors(choice.only, FACTORS)
     methods = planning.methods(settings, choice)
     work: list[Work] = []

@@ -68,6 +68,7 @@ class Panel:
 def plan(settings: Settings, choice: Choice) -> Plan:
     """Train every network, then explain what counts, method by method."""
     check(settings)
+    planning.check_metrics(settings, ("truth",))
     nets = [net.name for net in planning.networks(settings, choice)]
     tasks: list[planning.Work] = []
     for panel in panels(settings, choice):

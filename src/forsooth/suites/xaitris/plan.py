@@ -10,7 +10,7 @@ from forsooth.datasets import tetromino_settings as tetromino
 from forsooth.engine import make_task
 from forsooth.models import recipes
 from forsooth.records import Architecture, Choice, Dataset, Method, Plan, Task
-from forsooth.settings import check_range
+from forsooth.settings import check_range, check_some
 from forsooth.suites import networks, planning
 from forsooth.suites.planning import Work
 from forsooth.suites.xaitris import data, strategies, tasks
@@ -35,6 +35,8 @@ class Round:
 def plan(settings: Settings, choice: Choice) -> Plan:
     """Train every network of a setting, then explain what all of them get right, method by method."""
     check_range(settings, ("trainings", "samples"), 1, what="at least 1")
+    check_some(settings, ("sizes", "scenarios"))
+    planning.check_metrics(settings, ("truth",))
     methods = planning.methods(settings, choice)
     specs = list(chosen_data(settings, choice))
     work: list[Work] = []
