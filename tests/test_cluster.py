@@ -31,6 +31,27 @@ def test_serial_processes_and_a_cluster_leave_the_same_bytes(tmp_path, workers):
     assert not list(tmp_path.glob("*/store/unfinished/*"))
 
 
+class SlowToEnd:
+    """Stands for workers of a busy machine that take longer to end than one waits for them."""
+
+    def __init__(self):
+        self.waited = []
+
+    def close(self, timeout):
+        self.waited.append(timeout)
+        raise TimeoutError
+
+
+@pytest.mark.parametrize("kind, patience", [(None, cluster.CLOSING), (KeyboardInterrupt, cluster.CLOSING_SOON)])
+def test_workers_that_are_slow_to_end_are_no_failure_of_the_run(tmp_path, kind, patience):
+    ends = SlowToEnd()
+    left = cluster.Cluster(None, Store(tmp_path), "local:1", client=ends, local=ends)
+    left.probe = Store(tmp_path).unfinished("probe")
+    left.probe.mkdir(parents=True)
+    left.__exit__(kind)
+    assert ends.waited == [patience, patience] and not left.probe.exists()
+
+
 def test_a_diamond_on_a_cluster(tmp_path, workers):
     tasks = diamond()
     execute(tasks, Store(tmp_path), workers=1, on=workers, progress=Silent())

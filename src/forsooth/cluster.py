@@ -22,6 +22,8 @@ from forsooth.schedule import Attempt
 from forsooth.store import Store
 
 PATIENCE = 60.0  # seconds in which a lost scheduler or the last worker may come back
+CLOSING = 30.0  # seconds that a cluster of this run may take to end
+CLOSING_SOON = 3.0  # the same where the run is broken off
 HEARD = 1.0  # seconds after which the cluster is looked at, where nothing is heard
 LOOK = 3.0  # seconds between two counts of the workers
 AHEAD = 3  # tasks for each worker, so that it has the next one when it ends one
@@ -61,13 +63,19 @@ class Cluster:
             raise
         return self
 
-    def __exit__(self, *_: object) -> None:
-        """Leave the cluster; one that was started here is ended."""
+    def __exit__(self, kind: type[BaseException] | None = None, *_: object) -> None:
+        """Leave the cluster; one that was started here is ended, and sooner where the run is broken off."""
         for future in list(self.running):
             future.release()
+        patience = CLOSING
+        if kind is not None:
+            patience = CLOSING_SOON
         for thing in (self.client, self.local):
             if thing is not None:
-                thing.close(timeout=3)
+                with suppress(
+                    TimeoutError
+                ):  # all is in the store; workers that are slow to end do so with this process
+                    thing.close(timeout=patience)
         self.store.discard(self.probe)
 
     def _attach(self, patience: float) -> None:
@@ -103,7 +111,8 @@ class Cluster:
 
     def _leave(self) -> None:
         if self.client is not None:
-            self.client.close(timeout=1)
+            with suppress(TimeoutError):  # nobody needs it any more
+                self.client.close(timeout=1)
             self.client = None
 
     def _check(self) -> None:
