@@ -99,7 +99,7 @@ def test_a_model_that_could_be_chance_is_a_row_and_is_not_explained(run, tmp_pat
 
 
 def test_the_page_shows_curves_gate_and_examples(run):
-    figures = {file.stem for file in (run.folder / "figures").glob("*.svg")}
+    figures = {file.stem for file in (run.folder / "figures").glob("*.png")}
     curves = {f"planted_{name}" for name in ("regions", "checkpoints", "visibility", "r", "border", "gate")}
     assert figures >= {*curves, "examples_residual_small", "leaderboard"}
     assert "dead leaves" in (run.folder / "report.html").read_text()

@@ -97,7 +97,7 @@ def test_a_training_of_the_user(photos, here):
     page = made.report()
     text = page.read_text()
     assert page == Path("run/report.html") and "saliency puts" in text and "Does the model use the artefact?" in text
-    assert {f.stem for f in Path("run/figures").glob("*.svg")} >= {"examples_own_trainings.learns", "planted_regions"}
+    assert {f.stem for f in Path("run/figures").glob("*.png")} >= {"examples_own_trainings.learns", "planted_regions"}
     assert len(calls()) == 2 and json.loads(calls()[0])[1:] == [[180, 3, 32, 32], ["test", "train", "val"]]
     assert set(made.rows["presence"].dropna()) == {"with", "without"} and len(made.rows)
     assert (
