@@ -1,5 +1,7 @@
 """Whatever a user's method does in its process, there is an answer in plain words, and the next method is as ever."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import arithmetic
@@ -91,3 +93,10 @@ def test_a_lambda_is_asked_here(tmp_path):
     rows = api.run("xaitris", methods=[lambda model, x, target: x * 2], **asked, out=tmp_path / "run").rows
     own = rows[rows["method"].str.startswith("live:")]
     assert set(own["status"]) == {"ok"}
+
+
+def test_a_helper_whose_asker_is_gone_ends_without_a_word():
+    words = [sys.executable, "-m", "forsooth.nursery", "json"]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as helper:
+        helper.stdout.close()  # as when the asker is killed before the helper has begun
+        assert "Traceback" not in helper.stderr.read().decode()

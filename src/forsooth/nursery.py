@@ -37,7 +37,8 @@ def main() -> None:
     os.dup2(2, 1)  # whatever an import prints is no answer
     torch.set_num_threads(1)
     importlib.import_module(sys.argv[1])
-    with contextlib.suppress(EOFError), tempfile.TemporaryDirectory(prefix="forsooth-method-") as folder:
+    gone = (EOFError, BrokenPipeError)  # who asks may be killed at any moment
+    with contextlib.suppress(*gone), tempfile.TemporaryDirectory(prefix="forsooth-method-") as folder:
         send(answers, folder.encode())
         while True:
             request = json.loads(_whole(questions))
