@@ -70,7 +70,7 @@ def test_a_task_that_raises_or_ends_its_worker_has_failed_and_no_other(tmp_path,
 
 def test_a_task_that_hangs_on_a_cluster_is_ended(tmp_path, workers):
     hangs = make_task(arithmetic.hangs_once, {"marker": str(tmp_path / "marker")}, name="hangs once")
-    execute([hangs, *diamond()], Store(tmp_path / "s"), workers=1, on=workers, timeout=3.0, progress=Silent())
+    execute([hangs, *diamond()], Store(tmp_path / "s"), workers=1, on=workers, timeout=12.0, progress=Silent())
     assert Store(tmp_path / "s").read(hangs.key).tensors["value"].item() == 1.0
 
 
