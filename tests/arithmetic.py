@@ -8,10 +8,11 @@ from pathlib import Path
 
 import torch
 
-from forsooth import isolation
+from forsooth import chunks, isolation
 from forsooth.engine import task
 from forsooth.group import Together
-from forsooth.records import Cell, Row, UsageError
+from forsooth.records import Cell, Method, Row, UsageError
+from forsooth.suites import explain
 
 
 def number(*, value: float, trace: str = "") -> Cell:
@@ -140,3 +141,29 @@ def hangs(*, marker: str = "", value: float = 0.0) -> Cell:
 def slow(*, value: float) -> Cell:
     time.sleep(0.1)
     return number(value=value)
+
+
+def asked_of_a_method(*, device: str) -> Cell:
+    """The answer of a method for which no accelerator is large enough."""
+
+    def method(model, x, target):
+        if device != "cpu":
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return torch.ones_like(x)
+
+    record = Method("hungry", method, needs=(), random=False, signed=True, cite="me", version=1)
+    x = torch.zeros(4, 3)
+    target = torch.zeros(4, dtype=torch.long)
+    asked = explain.Question(lambda x: x, x, target, background=x, fit=x, truth=None, layer=None, seed=0)
+    return explain.attribute(record, asked)
+
+
+def in_halves(*, device: str) -> Cell:
+    """Work on four values with memory for one."""
+
+    def hungry(part):
+        if len(part) > 1:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return part
+
+    return Cell(tensors={"value": chunks.over(hungry, torch.arange(4.0), size=4)})

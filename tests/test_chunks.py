@@ -39,3 +39,31 @@ def test_an_empty_batch_keeps_its_shape():
 def test_a_size_below_one_is_refused():
     with pytest.raises(ValueError, match="`size` must be at least 1, got 0"):
         chunks.over(lambda x: x, torch.zeros(4), size=0)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "CUDA error: out of memory",
+        "CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`",
+        "cuDNN error: CUDNN_STATUS_NOT_INITIALIZED",
+        "GET was unable to find an engine to execute this computation",
+    ],
+)
+def test_libraries_that_find_no_memory_say_so_in_many_ways(words):
+    def hungry(x):
+        if len(x) > 1:
+            raise RuntimeError(words)
+        return x
+
+    before = chunks.PRESSURE.halved
+    assert torch.equal(chunks.over(hungry, torch.arange(4.0), size=4), torch.arange(4.0))
+    assert chunks.PRESSURE.halved == before + 2  # 4 to 2, 2 to 1
+
+
+def test_another_error_is_no_lack_of_memory():
+    def broken(x):
+        raise RuntimeError("mat1 and mat2 shapes cannot be multiplied")
+
+    with pytest.raises(RuntimeError, match="mat1"):
+        chunks.over(broken, torch.zeros(4), size=4)

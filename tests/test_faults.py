@@ -1,6 +1,7 @@
 """What goes wrong with machines: cards too small, tasks that hang, processes that are killed, signals."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from pathlib import Path
 import arithmetic
 import psutil
 import pytest
+import torch
 from test_engine import diamond
 
 from forsooth.engine import execute, make_task
@@ -41,8 +43,10 @@ def test_a_card_that_holds_half_of_what_its_workers_want(tmp_path):
     said = Said()
     execute(tasks, Store(tmp_path / "store"), workers=8, progress=said)
     values = [Store(tmp_path / "store").read(task.key).tensors["value"].item() for task in tasks]
-    assert values == [v + 1.0 for v in range(24)]  # none was moved to the processor
-    assert said.lines == []
+    assert values == [v + 1.0 for v in range(24)]
+    (line,) = said.lines
+    assert line.startswith("too little memory on the accelerator: work cut in halves 0 times, ")
+    assert line.endswith(", 0 tasks moved to the processor")
 
 
 @pytest.mark.parametrize("workers", [1, 2])
@@ -53,6 +57,20 @@ def test_a_task_too_large_for_the_card_runs_on_the_processor(tmp_path, workers):
     cells = [Store(tmp_path / "store").read(task.key) for task in tasks]
     assert [cell.tensors["value"].item() for cell in cells] == [-1.0, -2.0, -3.0]
     assert sorted(said.lines)[0] == "0: too large for the accelerator, tried again on the processor"
+    assert said.lines[-1].endswith(", 3 tasks moved to the processor")
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_method_too_large_for_the_card_is_asked_on_the_processor(tmp_path, workers):
+    """It is no row with an error: whoever has less memory gets the same rows, later."""
+    task = make_task(arithmetic.asked_of_a_method, {"device": "cuda"}, name="asks")
+    halves = make_task(arithmetic.in_halves, {"device": "cuda"}, name="halves")
+    said = Said()
+    execute([task, halves], Store(tmp_path / "store"), workers=workers, progress=said)
+    cell = Store(tmp_path / "store").read(task.key)
+    assert cell.facts["status"] == "ok" and torch.equal(cell.tensors["maps"], torch.ones(4, 3))
+    words = r"too little memory .*: work cut in halves [46] times, \d tries put off.*, 1 tasks moved to the processor"
+    assert re.fullmatch(words, said.lines[-1])
 
 
 def test_the_count_on_a_card_falls_to_what_was_seen_to_fit():

@@ -10,7 +10,7 @@ import tiny
 import torch
 from torch import nn
 
-from forsooth import api
+from forsooth import api, surroundings
 from forsooth.suites import explain
 
 LEAKS = {
@@ -74,6 +74,21 @@ def test_a_method_that_raises_is_cleaned_up_after_as_well():
 
 def test_nothing_is_said_of_a_tidy_method():
     assert explain.attribute("leaky_methods:tidy", question()).facts == {"status": "ok", "message": ""}
+
+
+def test_work_on_the_processor_does_not_ask_an_accelerator_that_may_be_full(monkeypatch):
+    """To ask one begins with memory of it, which other processes may have."""
+
+    def full():
+        raise RuntimeError("CUDA error: out of memory")
+
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "current_device", full)
+    torch.manual_seed(4)
+    with surroundings.lent_randomness(3):
+        drawn = torch.rand(2)
+    assert torch.equal(drawn, torch.rand(2, generator=torch.Generator().manual_seed(3)))
+    assert torch.equal(torch.rand(2), torch.rand(2, generator=torch.Generator().manual_seed(4)))
 
 
 def test_numpy_and_random_are_seeded_and_given_back():

@@ -1,9 +1,54 @@
 """Work over slices of a batch; when the device runs out of memory, slices are halved and the work goes on."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
+
+# How libraries on an accelerator say that there is no memory: some when they begin, and not by name.
+FULL = (
+    "out of memory",
+    "STATUS_ALLOC_FAILED",
+    "CUBLAS_STATUS_NOT_INITIALIZED",
+    "CUDNN_STATUS_NOT_INITIALIZED",
+    "CUDNN_STATUS_INTERNAL_ERROR",
+    "unable to find an engine to execute this computation",
+)
+
+
+@dataclass
+class Pressure:
+    """What came of too little memory in this process.
+
+    halved  how often slices were halved
+    again   whether what does not fit at all is tried again by those who asked for it
+    """
+
+    halved: int = 0
+    again: bool = False
+
+
+PRESSURE = Pressure()
+
+
+@contextmanager
+def tried_again() -> Iterator[None]:
+    """What finds no memory inside is to raise, since it will be tried again: later, with fewer beside it, elsewhere."""
+    before = PRESSURE.again
+    PRESSURE.again = True
+    try:
+        yield
+    finally:
+        PRESSURE.again = before
+
+
+def is_full(error: BaseException) -> bool:
+    """Whether an accelerator had no memory left."""
+    if isinstance(error, torch.OutOfMemoryError):
+        return True
+    return isinstance(error, RuntimeError) and any(words in str(error) for words in FULL)
 
 
 def over(function: Callable[..., Tensor], *tensors: Tensor, size: int) -> Tensor:
@@ -19,19 +64,35 @@ def over(function: Callable[..., Tensor], *tensors: Tensor, size: int) -> Tensor
     parts: list[Tensor] = []
     start = 0
     while start < len(tensors[0]):
-        try:
-            parts.append(function(*(t[start : start + size] for t in tensors)))
+        slices = [t[start : start + size] for t in tensors]
+        part = _tried(function, slices)
+        if part is None:
+            size = _halved(len(slices[0]))
+        else:
+            parts.append(part)
             start += size
-        except torch.OutOfMemoryError:
-            if size == 1:
-                raise
-            size = max(1, size // 2)
-            torch.cuda.empty_cache()
     if not parts:
         return function(*tensors)
     if len(parts) == 1:
         return parts[0]
     return torch.cat(parts)
+
+
+def _tried(function: Callable[..., Tensor], slices: Sequence[Tensor]) -> Tensor | None:
+    """What function gives; None where there was no memory for it, but may be for less."""
+    try:
+        return function(*slices)
+    except RuntimeError as error:
+        if len(slices[0]) == 1 or not is_full(error):
+            raise
+    return None
+
+
+def _halved(size: int) -> int:
+    """Half the size of a slice for which there was no memory."""
+    PRESSURE.halved += 1
+    torch.cuda.empty_cache()  # not before the error is gone, which holds what was computed so far
+    return max(1, size // 2)
 
 
 def of_one_length(lengths: Tensor, *, alone: bool) -> list[Tensor]:

@@ -10,14 +10,14 @@ import json
 import time
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 import torch
 
-from forsooth import isolation, shared
+from forsooth import chunks, isolation, shared
 from forsooth.cluster import Cluster
 from forsooth.group import Together, carry_out
 from forsooth.plain import from_plain, to_plain
@@ -217,22 +217,30 @@ class Ledger:
 
 def attempt(task: Task, root: Path, limits: isolation.Limits) -> Trial:
     """Run one task here, once. Limits come along, since other machines have another environment."""
+    before = chunks.PRESSURE.halved
+    trial = Trial(task.key)
     try:
-        with isolation.limited(limits.seconds, limits.gigabytes):
+        with isolation.limited(limits.seconds, limits.gigabytes), _pressure_of(task):
             run_task(task, root)
     except (Exception, SystemExit) as error:  # a fault of the task, the user or the machine: others go on
-        return _faulty(task, error)
-    finally:
-        if task.accelerator:
-            _free_memory()  # other processes cannot use what this one keeps for later
-    return Trial(task.key)
+        trial = _faulty(task, error)
+    if task.accelerator:
+        _free_memory()  # other processes cannot use what this one keeps for later
+    return replace(trial, halved=chunks.PRESSURE.halved - before)
+
+
+def _pressure_of(task: Task) -> AbstractContextManager[None]:
+    """On an accelerator, what finds no memory is tried again: with fewer beside it, or on the processor."""
+    if task.accelerator:
+        return chunks.tried_again()
+    return nullcontext()
 
 
 def _faulty(task: Task, error: BaseException) -> Trial:
     if isinstance(error, UsageError) and not isinstance(error, DamagedCell):
         return Trial(task.key, "usage", str(error))
     reason = _one_line(f"{task.name}: {type(error).__name__}: {error}")
-    if isinstance(error, torch.OutOfMemoryError) and task.accelerator:
+    if task.accelerator and chunks.is_full(error):
         return Trial(task.key, "memory", reason)
     return Trial(task.key, "raised", reason)
 

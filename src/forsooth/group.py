@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 import torch
 
+from forsooth import chunks
 from forsooth.records import Cell, Task
 
 MOST = 64  # tasks at once
@@ -83,11 +84,11 @@ def done(
     begun = time.perf_counter()
     try:
         cells = list(together.work([arguments(task) for task in group], say))
-    except torch.OutOfMemoryError:
-        cells = []
     except Exception as error:
-        say(f"{len(group)} at once failed, and are done one by one ({type(error).__name__}: {error})")
-        return
+        if not chunks.is_full(error):
+            say(f"{len(group)} at once failed, and are done one by one ({type(error).__name__}: {error})")
+            return
+        cells = []
     if cells:
         seconds = (time.perf_counter() - begun) / len(group)
         for task, cell in zip(group, cells, strict=True):

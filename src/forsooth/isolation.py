@@ -24,6 +24,7 @@ from typing import IO, Any
 import safetensors.torch
 import torch
 
+from forsooth import chunks
 from forsooth.records import Cell, UsageError
 
 SECONDS = "FORSOOTH_METHOD_TIMEOUT"  # the environment reaches the workers of a pool, too
@@ -34,6 +35,8 @@ GRACE = 30.0  # seconds that a child has to start and to hand back its answer
 MOST_LINKS = 2_000  # of the working folder
 OWN_RUNS = "forsooth-runs"  # the default place of results, which no method needs
 ANSWER = "answer.safetensors"
+NO_MEMORY = "no memory"  # among the facts of a cell: an accelerator was full
+FULL = 75  # with this code a child ends that found no memory on an accelerator before it asked the method, or after
 HEADER = struct.Struct(">Q")  # the length of a message, before it
 
 
@@ -48,6 +51,13 @@ class Limits:
 
     seconds: float = 600.0
     gigabytes: float = 8.0
+
+
+def memory_facts(error: BaseException) -> dict[str, bool]:
+    """What a cell notes of an error, if it was that an accelerator had no memory."""
+    if chunks.is_full(error):
+        return {NO_MEMORY: True}
+    return {}
 
 
 class Unmovable(Exception):
@@ -169,7 +179,10 @@ def _ended(outcome: dict[str, Any], allowed: Limits, said: list[str]) -> Cell:
     reason = reasons.get(outcome["end"], f"the method ended its process ({outcome['end']})")
     if outcome["tail"]:
         reason += f"; it last printed: {outcome['tail']}"
-    return Cell(facts={"failed": True, "status": "error", "message": reason[:500], **_said(said)})
+    facts = {"failed": True, "status": "error", "message": reason[:500], **_said(said)}
+    if outcome["end"] == f"exit {FULL}":
+        facts[NO_MEMORY] = True
+    return Cell(facts=facts)
 
 
 def _printed(outcome: dict[str, Any]) -> list[str]:

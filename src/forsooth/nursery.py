@@ -21,7 +21,8 @@ from typing import IO, Any
 import safetensors.torch
 import torch
 
-from forsooth.isolation import GRACE, receive, send
+from forsooth.chunks import is_full
+from forsooth.isolation import FULL, GRACE, receive, send
 
 TAIL = 200  # bytes of what was printed last that are kept
 PIECE = 2**16
@@ -171,6 +172,8 @@ def _live(request: dict[str, Any], packed: bytes, printing: int) -> None:
     except BaseException as error:  # nothing may come back up into the loop of the parent
         with contextlib.suppress(Exception):
             os.write(2, f"{type(error).__name__}: {error}".encode(errors="replace"))
+        if is_full(error):
+            code = FULL
     finally:
         os._exit(code)
 

@@ -269,11 +269,13 @@ class Trial:
             time than allowed; "lost": with a machine or a message, which says nothing of the task; "usage": the user
             must change something
     reason  the same in words, with the name of the task
+    halved  how often its work was cut in halves, since an accelerator had too little memory
     """
 
     key: str
     fault: Fault = ""
     reason: str = ""
+    halved: int = 0
 
 
 @dataclass(frozen=True)

@@ -346,16 +346,22 @@ def _distinct(lines: Iterable[Any]) -> list[Any]:
 
 
 def _hardware() -> dict[str, Any]:
-    accelerator = "none"
-    if torch.cuda.is_available():
-        accelerator = torch.cuda.get_device_name()
     return {
         "machine": platform.machine(),
         "processors": os.cpu_count(),
         "system": platform.system(),
         "python": platform.python_version(),
-        "accelerator": accelerator,
+        "accelerator": _accelerator(),
     }
+
+
+def _accelerator() -> str:
+    if not torch.cuda.is_available():
+        return "none"
+    try:
+        return torch.cuda.get_device_name()
+    except RuntimeError:  # even to be asked takes memory, and other processes may have it all
+        return "unknown: it did not answer"
 
 
 def _version(package: str) -> str:

@@ -113,6 +113,7 @@ class Queue:
         self.cards = Cards()
         self.tries: Counter[str] = Counter()
         self.losses: Counter[str] = Counter()
+        self.pressed: Counter[str] = Counter()
         self.order = graphlib.TopologicalSorter({task.key: self.tasks.keys() & task.needs for task in waiting})
         self.order.prepare()
 
@@ -150,6 +151,7 @@ class Queue:
             raise UsageError(trial.reason)
         task = self.running.pop(trial.key)
         self.cards.leave(trial.key)
+        self.pressed["halved"] += trial.halved
         if self.ledger.finished(task):  # a process may die right after its work
             self.close(task, "")
             return
@@ -162,6 +164,7 @@ class Queue:
     def _another(self, task: Task, trial: Trial) -> Task | None:
         """The task as it is tried next; None: it was tried enough."""
         if trial.fault == "memory" and self.cards.refused(task.key):
+            self.pressed["waited"] += 1
             return task
         if trial.fault in ("", "lost"):
             self.losses[task.key] += 1
@@ -170,6 +173,7 @@ class Queue:
         if self.tries[task.key] >= TRIES:
             return None
         if trial.fault == "memory":
+            self.pressed["moved"] += 1
             self.ledger.say(f"{task.name}: too large for the accelerator, tried again on the processor")
             return task.on_processor()
         return task
@@ -177,6 +181,19 @@ class Queue:
     def close(self, task: Task, reason: str) -> None:
         self.ledger.close(task, reason)
         self.order.done(task.key)
+
+    def say_pressure(self) -> None:
+        """What too little memory of the accelerators has changed, where it did."""
+        if not self.pressed.total():
+            return
+        halved, waited, moved = (self.pressed[name] for name in ("halved", "waited", "moved"))
+        at_once = ""
+        if waited:
+            at_once = f", at most {self.cards.at_once:g} at once in the end"
+        self.ledger.say(
+            f"too little memory on the accelerator: work cut in halves {halved} times, {waited} tries put off"
+            f"{at_once}, {moved} tasks moved to the processor"
+        )
 
 
 def run_all(waiting: Sequence[Task], executor: Executor, ledger: Ledger) -> None:
@@ -189,6 +206,7 @@ def run_all(waiting: Sequence[Task], executor: Executor, ledger: Ledger) -> None
         for trial in executor.wait():
             queue.judge(trial)
         queue.advance()
+    queue.say_pressure()
 
 
 def _fill(queue: Queue, executor: Executor) -> None:

@@ -107,11 +107,16 @@ def _copied(model: Any) -> Any:
 
 @contextmanager
 def lent_randomness(seed: int) -> Iterator[None]:
-    """A seeded global generator for code that draws from it (dropout, users' methods), and the old one back after."""
-    devices = [torch.cuda.current_device()] if torch.cuda.is_available() else []
+    """A seeded global generator for code that draws from it (dropout, users' methods), and the old one back after.
+
+    An accelerator that nobody has used so far is not asked: work on the processor goes on where it has no memory left.
+    """
+    devices = [torch.cuda.current_device()] if torch.cuda.is_initialized() else []
     with torch.random.fork_rng(devices=devices):
         torch.manual_seed(seed)
         yield
+    if not torch.cuda.is_initialized():
+        torch.cuda.manual_seed_all(torch.initial_seed())  # it will begin with the caller's seed
 
 
 def _values(tensors: Mapping[str, Tensor]) -> dict[str, Any]:

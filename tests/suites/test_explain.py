@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+from forsooth import chunks
 from forsooth.records import Method
 from forsooth.suites import explain
 
@@ -89,3 +90,32 @@ def test_a_promise_is_checked_in_slices_that_fit_the_memory():
     asked = question(model=small, background=X[:3])
     expected = explain.promised(keeps, lambda x: x * 2, X, asked.target, background=X[:3])
     assert torch.equal(explain.promised_of(keeps, asked), expected)
+
+
+def full(model, x, target):
+    raise torch.OutOfMemoryError("CUDA out of memory")
+
+
+def test_a_method_without_memory_is_tried_again_where_somebody_will():
+    facts = explain.attribute(record(full), question()).facts
+    assert set(facts) == {"failed", "status", "message"} and facts["status"] == "error"
+    assert facts["message"].startswith("OutOfMemoryError: CUDA out of memory")
+    with chunks.tried_again(), pytest.raises(torch.OutOfMemoryError, match="CUDA out of memory"):
+        explain.attribute(record(full), question())
+
+
+def test_a_method_without_memory_in_its_own_process_is_tried_again_as_well():
+    with chunks.tried_again(), pytest.raises(torch.OutOfMemoryError, match="CUDA out of memory"):
+        explain.attribute("hostile_methods:fills_the_card", question())
+
+
+def test_who_sees_all_inputs_at_once_is_never_asked_about_some():
+    """What they draw or fit would be another for halves."""
+    asked = []
+
+    def fits(model, x, target):
+        asked.append(len(x))
+        raise torch.OutOfMemoryError("CUDA out of memory")
+
+    explain.attribute(record(fits, null=True), question())
+    assert asked == [4]

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from forsooth import seeds
+from forsooth import chunks, seeds
 from forsooth.models.chain import Drops, Link, Way, chain, is_chain, ways_for
 from forsooth.models.keeper import Keeper
 from forsooth.models.recipes import Recipe, check
@@ -256,7 +256,9 @@ class Stack:
             self.follow(way)
             try:
                 found[way] = self._milliseconds(rows, drops)
-            except torch.OutOfMemoryError:
+            except RuntimeError as error:
+                if not chunks.is_full(error):
+                    raise
                 tell(f"{way.convolution}, {way.stack}: too large for the accelerator")
                 torch.cuda.empty_cache()
         for way, each in found.items():

@@ -78,8 +78,17 @@ def answered(
     rest = (question, seed, stream, wrap)
     if plugins.is_movable(method):
         with suppress(isolation.Unmovable):
-            return isolation.asked(_answer_to, method.name, *rest)
-    return _answer_to(method, *rest)
+            return _unless_full(isolation.asked(_answer_to, method.name, *rest))
+    return _unless_full(_answer_to(method, *rest))
+
+
+def _unless_full(answer: Cell) -> Cell:
+    """The answer. One that an accelerator had no memory for is an error where the task will be tried again."""
+    if not answer.facts.get(isolation.NO_MEMORY):
+        return answer
+    if chunks.PRESSURE.again:
+        raise torch.OutOfMemoryError(answer.facts["message"])
+    return replace(answer, facts={name: fact for name, fact in answer.facts.items() if name != isolation.NO_MEMORY})
 
 
 def _answer_to(asked: str | Method, question: Question, seed: int, stream: str | None, wrap: Wrap | None) -> Cell:
@@ -95,7 +104,7 @@ def _answer_to(asked: str | Method, question: Question, seed: int, stream: str |
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # a user's method may raise anything or leave; it is a row, and tried again
-        facts = refusal(error)
+        facts = {**refusal(error), **isolation.memory_facts(error)}
     return Cell(tensors=tensors, facts={**facts, **surroundings.facts(method.name, left)})
 
 
@@ -141,11 +150,14 @@ def maps_of(method: Method, question: Question, *, stream: str | None = None) ->
         # Copies, since a user's method may write into what it is handed.
         return ready(question.model, x.clone(), target.clone(), **shared, truth=truth, **drawn)
 
-    size = at_once(question.x)
+    asked = (question.x, question.target, torch.arange(len(question.x)))
     # A user's method or null sees all images at once, since it may fit on them or draw for all of them in turn.
-    if question.whole or method.null or plugins.is_users(method) or "fit" in method.needs:
-        size = max(1, len(question.x))
-    maps = chunks.over(ask, question.x, question.target, torch.arange(len(question.x)), size=size)
+    if question.whole or method.null or plugins.is_users(method):
+        maps = ask(*asked)
+    elif "fit" in method.needs:
+        maps = chunks.over(ask, *asked, size=max(1, len(question.x)))
+    else:
+        maps = chunks.over(ask, *asked, size=at_once(question.x))
     if not isinstance(maps, Tensor) or maps.shape != question.x.shape or maps.is_complex():
         raise WrongShape(misshapen(maps, question.x))
     return maps
