@@ -54,6 +54,7 @@ class Drawing:
     name     of the files, e.g. `boxes_emd`
     caption  what to see in it, in plain words
     alt      what it shows, for those who cannot see it
+    aside    the page has the same as a table that can be looked at closely, so that the figure is a PNG beside it
     """
 
     name: str
@@ -61,6 +62,7 @@ class Drawing:
     caption: str
     alt: str
     figure: Figure
+    aside: bool = False
 
 
 def sheet(width: float, height: float) -> Figure:

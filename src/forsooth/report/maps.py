@@ -57,6 +57,7 @@ def _per_model(results: Results, *, kind: str, title: str, caption: str) -> tupl
                 caption=caption.format(model=model),
                 alt=f"Grid of heat maps of the {model}: a row per dataset, a column per method",
                 figure=_grid(results, own, kind=kind, model=model),
+                aside=True,
             )
             drawings.append(drawing)
     return tuple(drawings)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 VECTOR = 300_000  # bytes; larger drawings go into the page as PNG
 SHRINKS = 4  # times that an SVG may become smaller on its way into the page
 MOST_CELLS = 500  # keys that the page lists; run.json has them all
-SCRIPTS = ("page.js", "tables.js", "viewer.js")
+SCRIPTS = ("page.js", "tables.js", "viewer.js", "passages.js")
 Tables = Mapping[str, Medians]
 
 
@@ -62,11 +62,13 @@ def write_page(
 def _drawn(
     results: Results, tables: Tables, figures: Mapping[str, Callable[..., Any]], *, folder: Path, prefix: str
 ) -> dict[str, list[dict[str, Any]]]:
-    """The figures of a run, whose files are written into the folder, and its galleries of maps."""
+    """The figures of a run, whose files are written into the folder, and its galleries of maps and texts."""
     from forsooth.report.gallery import galleries  # matplotlib takes a second to import: only who draws pays
+    from forsooth.report.passages import passages
 
     drawings = _drawings(results, tables, figures, folder=folder, prefix=prefix)
-    return {**drawings, "galleries": [_placed(made, prefix) for made in galleries(results)]}
+    made = [_placed(gallery, prefix) for gallery in galleries(results)]
+    return {**drawings, "galleries": made, "passages": passages(results)}
 
 
 def folders_of(run_dirs: str | Path | Sequence[str | Path], out: str | Path | None) -> list[Path]:
@@ -111,7 +113,7 @@ def _drawings(
 ) -> dict[str, list[dict[str, str]]]:
     """The drawings of the run's exhibits, written into `folder`, ready for the template.
 
-    They are written as PNG and SVG; grids of maps, which are pixels themselves, as PNG alone.
+    They are written as PNG and SVG; what the page has as a table to look at closely, as PNG alone.
     """
     from forsooth.report.figures import draw  # matplotlib takes a second to import: only who draws pays
 
@@ -119,7 +121,7 @@ def _drawings(
     for exhibit in dict.fromkeys(["leaderboard", *results.run["exhibits"]]):
         for drawing in draw(exhibit, results, tables, figures):
             raster = _file(drawing, "png", folder)
-            if exhibit in GALLERIES:
+            if drawing.aside:
                 continue
             vector = _file(drawing, "svg", folder)
             short = f"{prefix}-{sum(map(len, shown.values()))}"
@@ -133,7 +135,6 @@ def _figure_id(prefix: str, name: str) -> str:
 
 
 PLACES = {"leaderboard": "leaderboard", "accuracies": "accuracy_figure"}
-GALLERIES = ("examples", "globals")  # the page has these as tables of maps, see `gallery`
 
 
 def _file(drawing: "Drawing", kind: str, folder: Path) -> bytes:
@@ -238,6 +239,7 @@ CONTENTS = (  # place, words, what a chapter must have for it
     ("boards", "Leaderboards", "boards"),
     ("panels", "Panel by panel", "boards"),
     ("maps", "Maps", "galleries"),
+    ("texts", "Texts", "passages"),
     ("figures", "Figures", "figures"),
     ("accuracy", "Trained accuracy", "accuracies"),
     ("failures", "Failures and skips", ""),

@@ -13,6 +13,7 @@ from forsooth.suites import networks
 from forsooth.suites.articles import tasks
 from forsooth.suites.articles.data import Chosen, DataSpec, Panel
 from forsooth.suites.articles.word_weights import WordWeights, weigh_words
+from forsooth.suites.choose import SHOWN
 
 pytestmark = pytest.mark.usefixtures("single")
 ATTR = ("attr_words", "attr_words_non_correlating", "attr_words_other")
@@ -163,12 +164,26 @@ def test_json_has_no_nan():
     assert tasks.plain_number(float("nan")) is None and tasks.plain_number(0.5) == 0.5
 
 
-def test_the_shown_document_has_its_words_and_articles(run):
+def test_the_shown_documents_have_their_words_and_articles(run):
     pictures = [line for line in report.read(run.folder).run["pictures"] if line["shows"] == "document"]
-    assert {line["kind"] for line in pictures} == {"Article", "CN"}
+    places = sorted((line["kind"], line["place"]) for line in pictures)
+    assert places == [(kind, place) for kind in ("Article", "CN") for place in range(SHOWN)]
     tensors = report.read(run.folder).pictures
     for line in pictures:
         articles = tensors[line["tensor"]]
         assert articles.shape == (2, len(line["words"])) and line["label"] in (0, 1)
         told = {word for word, there in zip(line["words"], articles[0], strict=True) if there}
         assert told == {("a", "the")[line["label"]]}
+
+
+def test_every_shown_document_is_as_long_as_its_weights(run):
+    shown = report.read(run.folder)
+    words = {
+        (line["kind"], line["place"]): len(line["words"])
+        for line in shown.run["pictures"]
+        if line["shows"] == "document"
+    }
+    weights = [line for line in shown.run["pictures"] if line["shows"] == "weights"]
+    assert {line["place"] for line in weights} == set(range(SHOWN))
+    for line in weights:
+        assert shown.pictures[line["tensor"]].shape == (words[line["kind"], line["place"]],)

@@ -234,14 +234,22 @@ def test_gaps_are_rows_by_network_and_set():
     ]
 
 
-def test_the_maps_of_the_first_training_are_shown():
+def test_the_first_maps_of_the_first_training_are_shown():
     probe = probe_with(F_O, F_S)
-    probe.notes["f_o os as_built"] = Note(torch.tensor([[[1.0, -2.0]], [[3.0, 0.0]]]), None)
+    first = torch.tensor([[[1.0, -2.0]], [[3.0, 0.0]]])
+    probe.notes["f_o os as_built"] = Note(torch.stack([first, first.flip(-1)]), None)
     probe.notes["f_s os as_built"] = NOTHING
     maps = contrasts.example_maps(probe, PANEL)
-    assert list(maps) == ["f_o os as_built"] and maps["f_o os as_built"].tolist() == [[1.0, 0.0]]
-    (picture,) = contrasts.pictures(maps, PANEL, "lrp")["pictures"]
-    assert picture["label"] == 1 and picture["tensor"] == "f_o os as_built" and picture["method"] == "lrp"
+    assert {name: one.tolist() for name, one in maps.items()} == {
+        "f_o os as_built": [[1.0, 0.0]],
+        "f_o os as_built 1": [[0.0, 1.0]],
+    }
+    pictures = contrasts.pictures(maps, PANEL, "lrp")["pictures"]
+    assert [(one["label"], one["place"], one["tensor"]) for one in pictures] == [
+        (1, 0, "f_o os as_built"),
+        (1, 1, "f_o os as_built 1"),
+    ]
+    assert {one["method"] for one in pictures} == {"lrp"}
     assert (
         contrasts.example_maps(probe, dataclasses.replace(PANEL, model_seed=1))
         == contrasts.pictures({}, PANEL, "lrp")

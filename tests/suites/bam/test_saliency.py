@@ -41,7 +41,7 @@ def test_a_side_is_the_reduced_map_of_the_predicted_class(nets):
     torch.testing.assert_close(side.saliency, reduced(gradient, percentile=99.0, lowest="zero"), atol=1e-4, rtol=1e-3)
     assert side.correct.tolist() == (logits.argmax(1) == seen.kind).tolist()
     assert side.status == ("ok",) * 4 and side.message == "" and side.name == "f_o"
-    torch.testing.assert_close(probe.notes["f_o os"].first_map, gradient[0], atol=1e-5, rtol=1e-3)
+    torch.testing.assert_close(probe.notes["f_o os"].maps, gradient, atol=1e-5, rtol=1e-3)
 
 
 def test_correct_is_what_the_network_should_say(nets):
@@ -73,7 +73,7 @@ def test_a_method_that_breaks_leaves_a_side_without_saliency(nets):
     side = probe.side("f_s", seen, seen.os, which="os")
     assert side.saliency.isnan().all() and side.saliency.shape == (3, 32, 32)
     assert side.status == ("error",) * 3 and "no map today" in side.message
-    assert probe.notes["f_s os"].first_map is None
+    assert probe.notes["f_s os"].maps is None
 
 
 def test_a_promise_is_noted(nets):

@@ -1,12 +1,14 @@
 """The tasks of BAM that ask no method: trainings, what networks need, patches, the example."""
 
+import itertools
+
 import pandas as pd
 import pytest
 import torch
 from safetensors.torch import save_file
 from suites.bam.small import FEW, PANEL, TINY, carried_out, flat, of, tasks, trained_facts
 
-from forsooth import api
+from forsooth import api, report
 from forsooth.models import RESIDUAL_SMALL, normalising, weights
 from forsooth.models.weights import WeightsFile
 from forsooth.plain import from_plain, to_plain
@@ -19,6 +21,7 @@ from forsooth.suites.bam.data import DataSpec
 from forsooth.suites.bam.plan import F_0, F_O, F_S
 from forsooth.suites.bam.specs import NetSpec
 from forsooth.suites.bam.tasks import RARE, facts_of, verification_rows
+from forsooth.suites.choose import SHOWN
 
 FINE = NetSpec("f_s_0.1", "scene", "os", 0.1)
 TEMPLATE = PANEL.row("verification")
@@ -202,12 +205,21 @@ def test_patches_have_three_rows_each(rows):
     assert (wide["found"].eq(1) == enough).all()
 
 
-def test_the_example_is_the_first_image_for_both_networks(run):
+def test_the_examples_are_the_first_images_for_both_networks(run):
     task = tasks(TINY)["example"]
     cell = Store(run.folder / "store").read(task.key)
     seen = data.images(data_of(task), None, count=60)
-    assert torch.equal(cell.tensors["input"], seen.os[0].half())
-    assert torch.equal(cell.tensors["truth"], seen.mask[0].half())
     pictures = pd.DataFrame(cell.facts["pictures"])
-    assert pictures[["kind", "label"]].to_numpy().tolist() == [["input", 0], ["input", 1], ["truth", 0], ["truth", 1]]
-    assert set(pictures["model"]) == {"none"}
+    counts = pictures.groupby(["kind", "label"])["place"].agg(list).to_dict()
+    assert counts == {pair: list(range(SHOWN)) for pair in itertools.product(("input", "truth"), (0, 1))}
+    assert set(pictures["model"]) == {"none"} and len(cell.tensors) == 2 * SHOWN
+    for picture in cell.facts["pictures"]:
+        source = {"input": seen.os, "truth": seen.mask}[picture["kind"]]
+        assert torch.equal(cell.tensors[picture["tensor"]], source[picture["place"]].half())
+
+
+def test_every_shown_map_has_its_image(run):
+    pictures = pd.DataFrame(report.read(run.folder).run["pictures"])
+    places = pictures.groupby(["kind", "label"])["place"].agg(set)
+    assert set(map(tuple, places)) == {tuple(range(SHOWN))}
+    assert set(places.index) == set(itertools.product(("input", "truth", "example"), (0, 1)))

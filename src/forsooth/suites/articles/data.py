@@ -141,16 +141,15 @@ def _drawn(documents: Articles, rows: Tensor, count: int | None, *, role: str) -
     return Chosen(documents, choose.rows_of(documents.dataset, rows, count, seed=seed, role=role))
 
 
-def shown(chosen: Chosen) -> int:
-    """Which of the explained documents the page shows: the shortest of at least 30 words, else the longest.
+def shown(chosen: Chosen) -> list[int]:
+    """Which of the explained documents the page shows: the shortest of at least 30 words, then the longest others.
 
-    The kinds share their documents, so that this is the same in all.
+    The kinds share their documents, so that these are the same in all.
     """
     lengths = chosen.lengths
-    fit = lengths >= PAGE_WORDS
-    if not fit.any():
-        return int(lengths.argmax())
-    return int(torch.where(fit, lengths, lengths.max() + 1).argmin())
+    last = int(lengths.max()) + 1
+    turns = torch.where(lengths >= PAGE_WORDS, lengths, 2 * last - lengths)
+    return [int(place) for place in turns.argsort(stable=True)[: choose.SHOWN]]
 
 
 def behind(documents: Articles, fit: Tensor, length: int) -> Chosen:

@@ -167,7 +167,7 @@ def selecting_tasks(this: Round) -> list[Task]:
 
 
 def page_tasks(this: Round) -> list[Task]:
-    """The document that the page shows, and the lines of Fig. 8."""
+    """The documents that the page shows, and the lines of Fig. 8."""
     shared = {"spec": this.spec, "factors": data.factors(this.spec)}
     example = {**shared, "samples": this.settings.samples}
     work = [make_task(tasks.show, example, name=f"example, {this.spec.setting.kind}")]

@@ -20,6 +20,7 @@ from forsooth.suites import networks
 from forsooth.suites.articles import data
 from forsooth.suites.articles.data import Chosen, DataSpec, Panel
 from forsooth.suites.articles.word_weights import Ask, WordWeights, weigh_words
+from forsooth.suites.choose import placed
 from forsooth.suites.networks import NetSpec
 
 
@@ -87,7 +88,8 @@ def scored(model: nn.Module, chosen: Chosen, ask: Ask, panel: Panel, template: R
     if weighed.notes:
         facts["said"] = list(dict.fromkeys(weighed.notes))
     if ask.show:
-        facts["pictures"] = [{**asdict(panel), "method": ask.method, "shows": "weights", "tensor": "shown"}]
+        about = {**asdict(panel), "method": ask.method, "shows": "weights"}
+        facts["pictures"] = [{**about, "tensor": name, "place": k} for k, name in enumerate(names_of(chosen))]
     tensors = kept_weights(weighed.weights.float(), chosen, ask)
     return Cell(rows=tuple(score(weighed, chosen, ask.metrics, template)), tensors=tensors, facts=facts)
 
@@ -98,9 +100,14 @@ def kept_weights(weights: Tensor, chosen: Chosen, ask: Ask) -> dict[str, Tensor]
     if ask.keep:
         tensors = {"weights": weights, "rows": chosen.rows}
     if ask.show:
-        place = data.shown(chosen)
-        tensors["shown"] = weights[place, : int(chosen.lengths[place])].clone()  # a file holds no memory twice
+        for name, place in names_of(chosen).items():
+            tensors[name] = weights[place, : int(chosen.lengths[place])].clone()  # a file holds no memory twice
     return tensors
+
+
+def names_of(chosen: Chosen) -> dict[str, int]:
+    """Tensor of each document that the page shows -> its place among the explained ones."""
+    return {placed("shown", number): place for number, place in enumerate(data.shown(chosen))}
 
 
 def score(weighed: WordWeights, chosen: Chosen, metrics: Iterable[str], template: Row) -> list[Row]:
@@ -150,22 +157,18 @@ def plain_number(value: float) -> float | None:
     return None if value != value else value
 
 
-@task("articles.show", version=2, spec="plot", factors="about")
+@task("articles.show", version=3, spec="plot", factors="about")
 def show(*, spec: DataSpec, factors: dict[str, str], samples: int | None) -> Cell:
-    """The document that the page shows: its words, and which of them are articles of which kind."""
+    """The documents that the page shows: their words, and which of them are articles of which kind."""
     documents = data.dataset(spec)
     chosen = data.explained(documents, samples)
-    place = data.shown(chosen)
-    words = texts.decode(chosen.tokens[place], documents.vocabulary)
     masks = chosen.masks()
-    articles = torch.stack([masks[kind][place, : len(words)] for kind in ("correlating", "non_correlating")])
-    picture = {
-        **factors,
-        "model": NO_MODEL,
-        "method": "",
-        "shows": "document",
-        "tensor": "shown",
-        "words": words,
-        "label": int(chosen.labels[place]),
-    }
-    return Cell(tensors={"shown": articles.float()}, facts={"pictures": [picture]})
+    tensors = {}
+    pictures = []
+    for number, (name, place) in enumerate(names_of(chosen).items()):
+        words = texts.decode(chosen.tokens[place], documents.vocabulary)
+        articles = torch.stack([masks[kind][place, : len(words)] for kind in ("correlating", "non_correlating")])
+        tensors[name] = articles.float()
+        about = {**factors, "model": NO_MODEL, "method": "", "label": int(chosen.labels[place]), "place": number}
+        pictures.append({**about, "shows": "document", "tensor": name, "words": words})
+    return Cell(tensors=tensors, facts={"pictures": pictures})

@@ -30,7 +30,7 @@ GAP = 0.6  # lines between paragraphs
 FONT = "DejaVu Sans Mono"  # matplotlib brings it along
 LETTERS: dict[str, Any] = {"family": FONT, "fontsize": POINTS, "parse_math": False, "va": "center"}
 UNKNOWN = "?"
-COLUMNS = ("tensor", "shows", "kind", "model", "method", "words")
+COLUMNS = ("tensor", "shows", "kind", "model", "method", "words", "place")
 LEGEND = [
     Patch(color=ORANGE, label="correlating articles"),
     Patch(color=BLUE, label="non-correlating articles"),
@@ -55,7 +55,7 @@ class Page(NamedTuple):
 
 
 def articles_text(results: Results, tables: Tables) -> tuple[Drawing, ...]:
-    """One document for each kind of data and each model, painted by every method."""
+    """The first document for each kind of data and each model, painted by every method; the page has all as text."""
     return tuple(
         Drawing(
             name=f"articles_text_{page.kind}_{page.model}",
@@ -66,6 +66,7 @@ def articles_text(results: Results, tables: Tables) -> tuple[Drawing, ...]:
             "A question mark may stand for a sign that the font lacks.",
             alt=f"A document of {len(page.document.words)} words, painted by {', '.join(page.maps)}",
             figure=_paragraphs(page.document, page.maps),
+            aside=True,
         )
         for page in _pages(results)
     )
@@ -111,6 +112,7 @@ def _pages(results: Results) -> Iterator[Page]:
     """Every kind of data and model that has a map of its own; maps that ignore the model are on all pages."""
     pictures = pd.DataFrame(results.run["pictures"]).reindex(columns=list(COLUMNS))
     pictures = only(pictures, tensor=list(results.pictures))
+    pictures = pictures[pd.to_numeric(pictures["place"]).fillna(0).eq(0)]  # the first; runs of before had no places
     documents = only(pictures, shows="document")
     weights = only(pictures, shows="weights")
     for kind, own in documents.groupby(documents["kind"].map(text), sort=False):

@@ -25,7 +25,7 @@ class Ask:
     samples        documents of the test split; None: all
     null           whether the method ignores the model
     metrics        name -> version
-    show           keep the weights of one document for the page
+    show           keep the weights of a few documents for the page
     keep           keep the weights of all words
     """
 

@@ -1,5 +1,6 @@
 """The task that asks a method: maps of two networks or of two inputs, and how much each gives to the object."""
 
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -19,17 +20,19 @@ from forsooth.suites.bam.saliency import BACKGROUND, NOTHING, SaliencyProbe, Sid
 from forsooth.suites.bam.settings import AS_BUILT
 from forsooth.suites.bam.specs import Ask, Panel
 from forsooth.suites.bam.tasks import facts_of
+from forsooth.suites.choose import SHOWN, placed
 
 NO_CORRECT_INPUT: Status = "no correct input"
 PARTS = {(AS_BUILT, "object"): "samples", (AS_BUILT, "random"): "random"}  # of other places: robustness
 SIDES = ("first", "second", "right_first", "right_second")  # columns on the two sides of a contrast
+EXAMPLES = {f"f_s os {AS_BUILT}": 0, f"f_o os {AS_BUILT}": 1}  # question whose maps are shown -> y on the page
 Pair = tuple[Side, Side]
 Reason = tuple[Status, str]  # why there is no score, or that it counts: status and message
 
 
 @task("bam.explain", version=3, spec=FLAT, panel="about")
 def explain_network(*cells: Cell, spec: DataSpec, panel: Panel, ask: Ask) -> Cell:
-    """Rows of one method: MCS, IDR, IIR, with random masks, in other places and for every k; and one map to show."""
+    """Rows of one method: MCS, IDR, IIR, with random masks, in other places and for every k; and a few maps to show."""
     nets = {cell.facts["name"]: cell for cell in cells if "name" in cell.facts}
     patches = next((cell for cell in cells if "found" in cell.facts), None)
     probe = SaliencyProbe(ask, spec, nets)
@@ -41,7 +44,7 @@ def explain_network(*cells: Cell, spec: DataSpec, panel: Panel, ask: Ask) -> Cel
 def probe_facts(probe: SaliencyProbe) -> dict[str, Any]:
     """Who took part; and whether the method failed somewhere, so that it is asked again in the next run."""
     facts: dict[str, Any] = {"drawn": class_counts(probe)}
-    if any(note.first_map is None for note in probe.notes.values()):
+    if any(note.maps is None for note in probe.notes.values()):
         facts["failed"] = True
     return facts | probe.leftovers()
 
@@ -265,24 +268,30 @@ def score_or(row: Row, worst: float) -> float:
 
 
 def example_maps(probe: SaliencyProbe, panel: Panel) -> dict[str, Tensor]:
-    """The first map of f_s and of f_o on one image, positive part, its largest value 1: (h, w) each.
+    """The first maps of f_s and of f_o on the same images, positive part, the largest value 1: (h, w) each.
 
     Those of the first training are shown.
     """
     maps: dict[str, Tensor] = {}
     if panel.model_seed:
         return maps
-    for key in (f"f_s os {AS_BUILT}", f"f_o os {AS_BUILT}"):
-        first_map = probe.notes.get(key, NOTHING).first_map
-        if first_map is not None:
-            flat = first_map.clamp(min=0).sum(0)
-            maps[key] = (flat / flat.amax().clamp(min=1e-30)).half()
+    for key in EXAMPLES:
+        first = probe.notes.get(key, NOTHING).maps
+        if first is None:
+            continue
+        for place, flat in enumerate(first.clamp(min=0).sum(1)):
+            maps[placed(key, place)] = (flat / flat.amax().clamp(min=1e-30)).half()
     return maps
 
 
 def pictures(maps: Mapping[str, Tensor], panel: Panel, method: str) -> dict[str, Any]:
-    """Where the page finds the maps, if there are any: y=1 is f_o."""
+    """Where the page finds the maps, if there are any."""
     if not maps:
         return {}
     shared = {"model": panel.model, "placing": panel.placing, "method": method, "kind": "example"}
-    return {"pictures": [{**shared, "label": int(key.startswith("f_o")), "tensor": key} for key in maps]}
+    shown = []
+    for (key, label), place in itertools.product(EXAMPLES.items(), range(SHOWN)):
+        tensor = placed(key, place)
+        if tensor in maps:
+            shown.append({**shared, "label": label, "tensor": tensor, "place": place})
+    return {"pictures": shown}

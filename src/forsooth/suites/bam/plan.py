@@ -169,7 +169,7 @@ def facts(settings: Settings) -> tuple[str, ...]:
         "of the predicted class, their positive part, channel mean, cut at the 99th percentile.",
         "A constant map has mcs 0 and idr 0 and the best iir: no single score of the three tells whether a method is "
         "good.",
-        "In the examples y=1 is f_o and y=0 is f_s, on one image; truth is the object.",
+        "In the examples y=1 is f_o and y=0 is f_s, on the same images; truth is the object.",
     ]
     slow = [name for name in settings.methods if expensive(plugins.method(name, METHODS))]
     if slow and settings.samples_expensive < settings.samples:

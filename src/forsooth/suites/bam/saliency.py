@@ -16,6 +16,7 @@ from forsooth.suites.bam import data
 from forsooth.suites.bam.data import DataSpec, Images
 from forsooth.suites.bam.specs import Ask
 from forsooth.suites.bam.tasks import explained_network, facts_of
+from forsooth.suites.choose import SHOWN
 
 BACKGROUND = 100  # training images that stand for the background, and are fitted on
 
@@ -39,12 +40,12 @@ class Side:
 class Note(NamedTuple):
     """What is kept of one question.
 
-    first_map  (3, h, w); None: the method gave no maps
+    maps       (k, 3, h, w), the first few; None: the method gave no maps
     gap        (n,) how far maps are from the sum that they promise; None: they promise nothing
     leftovers  sentences for the page on what the method left behind
     """
 
-    first_map: Tensor | None
+    maps: Tensor | None
     gap: Tensor | None
     leftovers: tuple[str, ...] = ()
 
@@ -81,7 +82,7 @@ class SaliencyProbe:
             states = (answer.facts["status"],) * len(x)
             return Side(name, nothing, correct, states, answer.facts["message"])
         gap = explain.gaps(answer)
-        self.notes[f"{name} {which}"] = Note(maps[0], gap, leftovers)
+        self.notes[f"{name} {which}"] = Note(maps[:SHOWN], gap, leftovers)
         saliency = reduced(maps, percentile=self.ask.percentile, lowest=self.ask.lowest)
         return Side(name, saliency, correct, map_states(maps, saliency, gap))
 

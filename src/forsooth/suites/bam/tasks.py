@@ -28,6 +28,7 @@ from forsooth.suites import networks
 from forsooth.suites.bam import data
 from forsooth.suites.bam.data import DataSpec, Images
 from forsooth.suites.bam.specs import NetSpec, Panel, Shown
+from forsooth.suites.choose import SHOWN, placed
 from forsooth.suites.explain import rows_by_sample
 
 UNFAMILIAR = 3 * RARE  # share from which a set is called out of distribution
@@ -213,12 +214,16 @@ def patch_rows(template: Row, patched: Patched, samples: Tensor) -> list[Row]:
     return rows
 
 
-@task("bam.show", version=2, spec=FLAT, panel="about")
+@task("bam.show", version=3, spec=FLAT, panel="about")
 def show(*, spec: DataSpec, panel: Panel, samples: int) -> Cell:
-    """The image whose maps the page shows, and where its object is."""
+    """The images whose maps the page shows, and where their objects are."""
     seen = data.images(spec, None, count=samples)
-    tensors = {"input": seen.os[0].half(), "truth": seen.mask[0].half()}
-    shared = {"model": NO_MODEL, "placing": panel.placing, "method": ""}
-    pairs = itertools.product(tensors, (0, 1))
-    pictures = [{**shared, "kind": kind, "label": label, "tensor": kind} for kind, label in pairs]
+    sources = {"input": seen.os, "truth": seen.mask}
+    tensors: dict[str, Tensor] = {}
+    pictures = []
+    for place, (kind, parts) in itertools.product(range(len(seen.rows[:SHOWN])), sources.items()):
+        name = placed(kind, place)
+        tensors[name] = parts[place].half()
+        shared = {"model": NO_MODEL, "placing": panel.placing, "method": "", "kind": kind, "place": place}
+        pictures += [{**shared, "label": label, "tensor": name} for label in (0, 1)]
     return Cell(tensors=tensors, facts={"pictures": pictures})
