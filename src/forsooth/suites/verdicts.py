@@ -1,6 +1,6 @@
 """What intervals say of a published claim."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -77,6 +77,6 @@ def agreement(found: Interval, published: float) -> str:
     return "differs"
 
 
-def judgement(table: pd.DataFrame, sentences: Sequence[str]) -> Judgement:
+def judgement(table: pd.DataFrame, sentences: Iterable[str]) -> Judgement:
     """The table, and the sentences on lines of their own."""
     return Judgement(table, "\n".join(sentences) + "\n")

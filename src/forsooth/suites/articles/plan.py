@@ -155,25 +155,22 @@ def recipe(reader: Reader, settings: Settings) -> TextRecipe:
     return replace(preset, aim=aim, gate=gate, restarts=settings.restarts, epochs=epochs)
 
 
-def selecting_tasks(this: Round) -> list[Task]:
+def selecting_tasks(this: Round) -> Iterator[Task]:
     """What every rationale model selects."""
     versions = planning.versions((selections.PRECISION, selections.RECALL))
-    work = []
     for panel, training in this.trained.items():
         if panel.rate is not None:
             arguments = {"spec": this.spec, "panel": panel, "metrics": versions, "device": this.choice.device}
-            work.append(make_task(selections.select, arguments, [training], name=f"select: {title(panel)}"))
-    return work
+            yield make_task(selections.select, arguments, [training], name=f"select: {title(panel)}")
 
 
-def page_tasks(this: Round) -> list[Task]:
+def page_tasks(this: Round) -> Iterator[Task]:
     """The documents that the page shows, and the lines of Fig. 8."""
     shared = {"spec": this.spec, "factors": data.factors(this.spec)}
     example = {**shared, "samples": this.settings.samples}
-    work = [make_task(tasks.show, example, name=f"example, {this.spec.setting.kind}")]
+    yield make_task(tasks.show, example, name=f"example, {this.spec.setting.kind}")
     if any(panel.rate is not None for panel in this.trained):
-        work.append(make_task(selections.optimum, shared, name="lines of Fig. 8"))
-    return work
+        yield make_task(selections.optimum, shared, name="lines of Fig. 8")
 
 
 def explaining_tasks(method: Method, this: Round) -> list[Work]:

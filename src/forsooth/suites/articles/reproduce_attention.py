@@ -1,5 +1,6 @@
 """Table 1 and the figures of attention made again, with a verdict on each claim. [zhou2022feature, section 6]"""
 
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 
@@ -69,28 +70,24 @@ def line_of(means: pd.DataFrame) -> dict[str, float]:
     }
 
 
-def far_from_one(means: pd.DataFrame) -> list[str]:
+def far_from_one(means: pd.DataFrame) -> Iterator[str]:
     """For each kind of data: is Attr% far from 1, and is it more than the frequency?"""
-    sentences = []
     for kind, own in means.groupby("kind", sort=False):
         by_words = dict(tuple(own.groupby("words")))
         attr = mean_interval(by_words["correlating"]["value"], bounds=SHARE)
-        sentences.append(below(f"{kind}: attention on correlating articles is far from 1 (below {FAR})", attr, FAR))
+        yield below(f"{kind}: attention on correlating articles is far from 1 (below {FAR})", attr, FAR)
         for words in ("correlating", "non_correlating"):
             if words in by_words:
                 excess = mean_interval(by_words[words]["value"] - by_words[words]["frequency"])
-                sentences.append(above(f"{kind}: {words} articles get more than their frequency (excess)", excess))
-    return sentences
+                yield above(f"{kind}: {words} articles get more than their frequency (excess)", excess)
 
 
-def beside_published(table: pd.DataFrame) -> list[str]:
+def beside_published(table: pd.DataFrame) -> Iterator[str]:
     """Every published number beside ours."""
-    sentences = []
     for line in table[table["published"].notna()].itertuples():
         ours = Interval(line.attr, line.low, line.high, line.trainings)
         spreads = f"spread {line.sd:.1f}, published {line.published_sd:.1f}"
-        sentences.append(around(f"{line.kind}: Attr% on {line.words} words, in %", ours, line.published, spreads))
-    return sentences
+        yield around(f"{line.kind}: Attr% on {line.words} words, in %", ours, line.published, spreads)
 
 
 def wider(means: pd.DataFrame) -> list[str]:

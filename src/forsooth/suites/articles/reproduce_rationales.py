@@ -1,5 +1,6 @@
 """Precision and recall of rationales made again, with a verdict on each claim. [zhou2022feature, section 7]"""
 
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import product
 from typing import Any
@@ -141,14 +142,12 @@ def on_target(table: pd.DataFrame) -> str:
     return verdict(claim, reached, holds=reached.mean == 1, fails=reached.mean < 1, more="; ".join(missed))
 
 
-def below_optimum(gaps: pd.DataFrame) -> list[str]:
+def below_optimum(gaps: pd.DataFrame) -> Iterator[str]:
     """For each kind of data and model, at the rate it was asked for and at the one it selects."""
-    sentences = []
     for (kind, model), own in gaps.groupby(["kind", "model"], sort=False):
         claim = f"{kind}, {model}: precision is markedly below the optimum at the rate it"
-        sentences.append(markedly(f"{claim} was asked for", own, own["gap_asked"], own["best_precision_asked"]))
-        sentences.append(markedly(f"{claim} selects", own, own["gap"], own["best_precision_dataset"]))
-    return sentences
+        yield markedly(f"{claim} was asked for", own, own["gap_asked"], own["best_precision_asked"])
+        yield markedly(f"{claim} selects", own, own["gap"], own["best_precision_dataset"])
 
 
 def markedly(claim: str, models: pd.DataFrame, gap: pd.Series, best: pd.Series) -> str:

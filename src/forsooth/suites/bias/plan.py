@@ -107,18 +107,18 @@ def plan(settings: Settings, choice: Choice) -> Plan:
     return planning.planned(work, facts(settings, choice))
 
 
-def panel_work(experiment: Experiment) -> list[Work]:
+def panel_work(experiment: Experiment) -> Iterator[Work]:
     """Train the network, play its games, ask every method and judge what it says."""
     anchor = experiment.play("anchor")
-    work: list[Work] = [*experiment.trained, *anchor]
+    yield from experiment.trained
+    yield from anchor
     for name in experiment.choice.methods or experiment.settings.methods:
         reason = unable(name, experiment.panel)
         if reason:
-            work.append(skipped(row_of(experiment.panel).having(method=name, end="", fraction=None), reason))
+            yield skipped(row_of(experiment.panel).having(method=name, end="", fraction=None), reason)
         else:
             answers = experiment.answers(name)
-            work += [*answers, experiment.judge(name, anchor, answers)]
-    return work
+            yield from [*answers, experiment.judge(name, anchor, answers)]
 
 
 def chosen_panels(settings: Settings, choice: Choice) -> Iterator[Panel]:

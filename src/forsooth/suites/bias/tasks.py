@@ -1,7 +1,7 @@
 """The tasks of the bias suite: train or load a network, play its games, make maps, hold them against the anchor."""
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -151,19 +151,17 @@ def score(
     attribution = anchors.players_of(cells[played:])
     rows = anchors.biases(template, attribution, anchor.estimate, ends=ends, fractions=fractions, ties=ties)
     of_gaps = template.having(end="", fraction=None, players=attribution.shape[1])
-    numbered = numbered_rows(rows, anchor)
+    numbered = list(numbered_rows(rows, anchor))
     return Cell(rows=tuple(asking.promise_rows(of_gaps, numbered, answer.tensors.get("gap"), anchor.samples)))
 
 
-def numbered_rows(rows: Sequence[Row], anchor: anchors.Anchor) -> list[Row]:
+def numbered_rows(rows: Sequence[Row], anchor: anchors.Anchor) -> Iterator[Row]:
     """The rows with the numbers that samples have in their dataset, and with what there is to know of their anchors."""
     warnings = convergence.warning(anchor.estimate)
-    numbered = []
     for row in rows:
         place = row.sample or 0
         message = row.message or warnings[place]
-        numbered.append(row.having(sample=anchor.samples[place], noise=anchor.noise[place], message=message))
-    return numbered
+        yield row.having(sample=anchor.samples[place], noise=anchor.noise[place], message=message)
 
 
 def without_maps(template: Row, answer: Cell, ends: tuple[str, ...], fractions: tuple[float, ...]) -> Cell:

@@ -191,21 +191,19 @@ def training_task(panel: Panel, net: str, settings: Settings, choice: Choice) ->
 
 def explaining_tasks(
     panel: Panel, experiment: str, trained: Sequence[Task], settings: Settings, choice: Choice
-) -> list[Task]:
+) -> Iterator[Task]:
     """A task for every method and network; a null ignores the model, so it is asked once for all of them.
 
     One task makes the maps and scores them, since maps are not stored.
     """
     where = {**panel.columns, "experiment": experiment, "part": PARTS[experiment]}
-    tasks = []
     for name in choice.methods or methods_of(experiment, settings):
         method = plugins.method(name, METHODS)
         ask = ask_of(method, panel, experiment, settings, choice)
         networks = {-1: NO_MODEL} if method.null else {k: task.arguments["net"] for k, task in enumerate(trained)}
         for index, net in networks.items():
             arguments = {"spec": panel.spec, "index": index, "ask": ask, "columns": {**where, "model": net}}
-            tasks.append(make_task(explain, arguments, trained, name=f"explain: {name}, {net}, {title(panel)}"))
-    return tasks
+            yield make_task(explain, arguments, trained, name=f"explain: {name}, {net}, {title(panel)}")
 
 
 def ask_of(method: Method, panel: Panel, experiment: str, settings: Settings, choice: Choice) -> Ask:

@@ -1,6 +1,6 @@
 """The figures of section 5 made again, and a verdict on each of their claims. [zhou2022feature]"""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -179,19 +179,17 @@ def nobody_rises(by_pair: Mapping[tuple[str, str], Sequence[float]], *, words: s
     return verdict(claim, share_interval(rising), holds=bool(by_pair) and not alone, fails=bool(up), more=more)
 
 
-def no_trends(models: pd.DataFrame, *, x: str, words: str) -> list[str]:
+def no_trends(models: pd.DataFrame, *, x: str, words: str) -> Iterator[str]:
     """Whether Attr% of each method stays as x grows, all artefacts together; two-sided, corrected for the methods."""
     by_method = {method: slopes(own, x) for method, own in models.groupby("method", sort=False)}
     adjusted = holm_by_name({method: t_test(own) for method, own in by_method.items()})
-    lines = []
     for method, own in by_method.items():
         trend = mean_interval(own)
         enough = trend.n >= FEW
         differs = adjusted[method] <= LEVEL
         still = trend.low <= 0 <= trend.high and not differs
         claim = f"{method} has no trend with {words}, all artefacts together (slope){corrected(len(by_method))}"
-        lines.append(verdict(claim, trend, holds=enough and still, fails=enough and differs))
-    return lines
+        yield verdict(claim, trend, holds=enough and still, fails=enough and differs)
 
 
 def claims_5_4(models: pd.DataFrame, accuracy: pd.Series) -> list[str]:

@@ -1,6 +1,6 @@
 """Scores by panel: images and trainings in rows, methods in columns. Claims are contrasts of these tables."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import pandas as pd
 
@@ -13,6 +13,7 @@ from forsooth.stats.intervals import crossed_interval, no_interval, samples_and_
 
 Place = tuple[str, str, str]  # scenario, background, model
 Tables = Mapping[Place, pd.DataFrame]
+Pairs = Sequence[tuple[Place, Place]]
 NULLS = frozenset(method.name for method in METHODS if method.null)
 ENDS = ("oracle", "constant")  # of the scale: they are no rivals
 
@@ -74,15 +75,10 @@ def spreads(tables: Tables) -> dict[Place, pd.DataFrame]:
     return found
 
 
-def differences(tables: Tables, pairs: Sequence[tuple[Place, Place]]) -> list[pd.DataFrame]:
+def differences(tables: Tables, pairs: Pairs) -> list[pd.DataFrame]:
     """First less second of every pair of panels, for the trainings and methods that both have."""
     found = [tables[one] - tables[two] for one, two in pairs]
     return [table.dropna(axis=1, how="all").dropna(axis=0, how="all") for table in found]
-
-
-def contrast(tables: Tables, pairs: Sequence[tuple[Place, Place]]) -> Interval:
-    """The mean difference over pairs of panels, with its interval over methods and trainings."""
-    return over_methods(differences(tables, pairs))
 
 
 def over_methods(found: Sequence[pd.DataFrame]) -> Interval:
@@ -104,13 +100,13 @@ def paired(table: pd.DataFrame, one: str, two: str) -> Interval:
     return samples_and_trainings(flat)
 
 
-def pairs_of(tables: Tables, place: int, one: str, two: str) -> list[tuple[Place, Place]]:
-    """Panels that differ in one factor (0 scenario, 1 background, 2 model) alone, the first at `one`, then at `two`."""
+def pairs_of(tables: Tables, place: int, ones: Collection[str], two: str) -> Pairs:
+    """Panels that differ in one factor (0 scenario, 1 background, 2 model), the first at one of `ones`, then at `two`."""
     found = []
     for panel in tables:
         changed = [two if k == place else level for k, level in enumerate(panel)]
         other = (changed[0], changed[1], changed[2])
-        if panel[place] == one and other in tables:
+        if panel[place] in ones and other in tables:
             found.append((panel, other))
     return found
 

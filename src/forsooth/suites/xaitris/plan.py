@@ -161,14 +161,12 @@ def asking_tasks(method: Method, index: int, panel: Panel, this: Round) -> list[
     return [maps, make_task(tasks.score, judged, [maps], name=f"score: {what}")]
 
 
-def sweep_tasks(specs: Sequence[DataSpec], settings: Settings, choice: Choice) -> list[Task]:
+def sweep_tasks(specs: Sequence[DataSpec], settings: Settings, choice: Choice) -> Iterator[Task]:
     """Accuracy against alpha, as in Fig. B2, where the linear model is at chance but for the linear problem."""
-    work = []
     for spec, alpha in itertools.product(specs, settings.sweep):
         moved = replace(spec, setting=replace(spec.setting, alpha=alpha))
         for net in planning.networks(settings, choice):
-            work.append(training_task(moved, net, 0, settings, choice, part="sweep"))
-    return work
+            yield training_task(moved, net, 0, settings, choice, part="sweep")
 
 
 def strategy_tasks(specs: Sequence[DataSpec], settings: Settings) -> list[Task]:

@@ -1,7 +1,7 @@
 """Figs. B2 and B9 made again: accuracy over the strength of the signal, and the search for the weakest that will do."""
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -99,15 +99,13 @@ def rigid(rows: pd.DataFrame) -> list[str]:
     ]
 
 
-def sweet_spots(rows: pd.DataFrame) -> list[str]:
+def sweet_spots(rows: pd.DataFrame) -> Iterator[str]:
     """The weakest signal at which every network that can solve the problem is right in 80 %, beside what was chosen."""
-    lines = []
     able = rows[rows["model"].ne("llr") | rows["scenario"].eq("LIN")]
     for (size, scenario, background), own in able.groupby(["size", "scenario", "background"], sort=False):
         place = f"{scenario}-{background} at {size}×{size}"
         published = chosen(size, scenario, background)
-        lines.append(f"Sweet spot of {place}: {sweet_spot(own)}; published {published}.")
-    return lines
+        yield f"Sweet spot of {place}: {sweet_spot(own)}; published {published}."
 
 
 def sweet_spot(rows: pd.DataFrame) -> str:

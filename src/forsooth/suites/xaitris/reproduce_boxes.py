@@ -1,6 +1,6 @@
 """The figures of XAI-TRIS with maps and with boxes of scores: the suite's own run, and verdicts on their claims."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -16,7 +16,7 @@ from forsooth.suites.xaitris.panels import Tables
 from forsooth.suites.xaitris.plan import plan
 from forsooth.suites.xaitris.settings import PAPER, RELEASED, Settings
 
-Claims = Sequence[Callable[[Tables], list[str]]]
+Claims = Sequence[Callable[[Tables], Iterator[str]]]
 QUESTIONS: Claims = (claims.question_1, claims.question_2, claims.question_3, claims.question_4)
 MAPS: Claims = (claims.simple_is_explained_best, claims.mlp_follows_photographs, claims.lime_fails)
 ALL_METHODS: Claims = (claims.question_1, claims.edge_detector, claims.shap_variants_agree)

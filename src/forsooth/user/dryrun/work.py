@@ -3,7 +3,7 @@
 import datetime
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -174,11 +174,11 @@ def ask_of(method: Method, spec: DataSpec, request: DryRunRequest) -> Ask:
     )
 
 
-def our_tasks(spec: DataSpec, columns: Columns, methods: Sequence[Method], request: DryRunRequest) -> list[Task]:
+def our_tasks(spec: DataSpec, columns: Columns, methods: Sequence[Method], request: DryRunRequest) -> Iterator[Task]:
     """A training of ours, and a task for every method."""
     artefact = columns["manipulation"]
     trained = make_task(planting.train, our_training(spec, columns, request), name=f"train {NET}: {artefact}")
-    tasks = [trained]
+    yield trained
     for method in methods:
         asking = {
             "spec": spec,
@@ -186,8 +186,7 @@ def our_tasks(spec: DataSpec, columns: Columns, methods: Sequence[Method], reque
             "ask": ask_of(method, spec, request),
             "columns": {**columns, "model": NO_MODEL if method.null else NET},
         }
-        tasks.append(make_task(planting.explain, asking, [trained], name=f"explain: {method.name}, {artefact}"))
-    return tasks
+        yield make_task(planting.explain, asking, [trained], name=f"explain: {method.name}, {artefact}")
 
 
 def our_training(spec: DataSpec, columns: Columns, request: DryRunRequest) -> dict[str, Any]:
