@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 
-import pandas as pd
+from pandas import DataFrame, concat
 
 from forsooth import papers
 from forsooth.counted import counted
@@ -54,14 +54,14 @@ def judge_table_1(outcome: Outcome) -> Judgement:
     return judgement(table.round(2), sentences)
 
 
-def training_means(rows: pd.DataFrame) -> pd.DataFrame:
+def training_means(rows: DataFrame) -> DataFrame:
     """Mean over documents of Attr% and of the frequency, for each training and each kind of words."""
     own = only(rows, metric=WORDS, model=ATTENTION)
     own = counted(own.assign(words=own["metric"].map(WORDS)), ATTR_WORDS)  # a map without weight has none on any kind
     return own.groupby(["kind", "words", "model_seed"], sort=False, as_index=False)[["value", "frequency"]].mean()
 
 
-def line_of(means: pd.DataFrame) -> dict[str, float]:
+def line_of(means: DataFrame) -> dict[str, float]:
     """One kind of words in one kind of data, in %."""
     return {
         **mean_interval(100 * means["value"], bounds=(0, 100)).columns("attr", "low", "high", "trainings"),
@@ -70,7 +70,7 @@ def line_of(means: pd.DataFrame) -> dict[str, float]:
     }
 
 
-def far_from_one(means: pd.DataFrame) -> Iterator[str]:
+def far_from_one(means: DataFrame) -> Iterator[str]:
     """For each kind of data: is Attr% far from 1, and is it more than the frequency?"""
     for kind, own in means.groupby("kind", sort=False):
         by_words = dict(tuple(own.groupby("words")))
@@ -82,7 +82,7 @@ def far_from_one(means: pd.DataFrame) -> Iterator[str]:
                 yield above(f"{kind}: {words} articles get more than their frequency (excess)", excess)
 
 
-def beside_published(table: pd.DataFrame) -> Iterator[str]:
+def beside_published(table: DataFrame) -> Iterator[str]:
     """Every published number beside ours."""
     for line in table[table["published"].notna()].itertuples():
         ours = Interval(line.attr, line.low, line.high, line.trainings)
@@ -90,7 +90,7 @@ def beside_published(table: pd.DataFrame) -> Iterator[str]:
         yield around(f"{line.kind}: Attr% on {line.words} words, in %", ours, line.published, spreads)
 
 
-def wider(means: pd.DataFrame) -> list[str]:
+def wider(means: DataFrame) -> list[str]:
     """The verdict on "trainings of CN differ more than those of Article"; nothing where they are too few."""
     own = only(means, words="correlating")
     values = {kind: group["value"] for kind, group in own.groupby("kind")}
@@ -115,11 +115,11 @@ def judge_figure(outcome: Outcome, *, shown: int) -> Judgement:
         if outcome.settings.trainings > 1:
             sentences.append(f"Training {training}.")
         sentences += claims_of_figure(str(kind), group)
-    table = pd.concat(tables, ignore_index=True)
+    table = concat(tables, ignore_index=True)
     return judgement(table.round(4), [*sentences, accurate(outcome.rows, "6.1")])
 
 
-def claims_of_figure(kind: str, table: pd.DataFrame) -> list[str]:
+def claims_of_figure(kind: str, table: DataFrame) -> list[str]:
     """The claims on one training, from a line for each document."""
     local = mean_interval(table["articles_above_neighbours"] - table["others_above_neighbours"])
     peaks = f"{kind}: articles stand out from their neighbours (share of peaks, less that of others)"
@@ -133,7 +133,7 @@ def claims_of_figure(kind: str, table: pd.DataFrame) -> list[str]:
     ]
 
 
-def claims_on_share(kind: str, table: pd.DataFrame) -> list[str]:
+def claims_on_share(kind: str, table: DataFrame) -> list[str]:
     """What the paper says of Attr% in this kind of data."""
     attr = mean_interval(table["attr"], bounds=SHARE)
     if kind == "CN":

@@ -5,10 +5,10 @@ from dataclasses import replace
 from itertools import product
 from typing import Any
 
-import pandas as pd
 import torch
+from pandas import DataFrame, Series
 
-from forsooth.frames import lines_by, only
+from forsooth.frames import lines_by, only, without
 from forsooth.records import Judgement, Outcome, Reproduction
 from forsooth.scores.selection import OPTIMA, Optimum, optimum
 from forsooth.stats import SHARE, mean_interval, share_interval
@@ -41,13 +41,13 @@ def judge(outcome: Outcome) -> Judgement:
     return judgement(table.round(4), sentences)
 
 
-def selection_table(rows: pd.DataFrame) -> pd.DataFrame:
+def selection_table(rows: DataFrame) -> DataFrame:
     """One line per rationale model, from all rows of a run; models below their gate select nothing."""
-    own = only(rows[rows["status"].ne("below gate")], part="selection", metric=RECALL)
+    own = only(without(rows, status="below gate"), part="selection", metric=RECALL)
     return lines_by(own.rename(columns=dict(zip(KEY, MODEL, strict=True))), MODEL, line_of)
 
 
-def line_of(documents: pd.DataFrame) -> dict[str, float]:
+def line_of(documents: DataFrame) -> dict[str, float]:
     """One model: its rate, precision and recall over all words with 95 % intervals, and the optima at that rate."""
     target = documents["target"].iloc[0]
     totals = documents[COUNTS].astype(float).sum()
@@ -77,7 +77,7 @@ def line_of(documents: pd.DataFrame) -> dict[str, float]:
     }
 
 
-def claims_7_1(table: pd.DataFrame) -> list[str]:
+def claims_7_1(table: DataFrame) -> list[str]:
     """Judged at the rate a model selects, as the figure does: but no more than the largest rate that was asked for."""
     own = only(table, kind="Article")
     most = own["target"].max() + ON_TARGET
@@ -111,9 +111,9 @@ def finding(line: Any, most: float) -> str:
     return f"{words}, published otherwise"
 
 
-def claims_7_2(table: pd.DataFrame) -> list[str]:
+def claims_7_2(table: DataFrame) -> list[str]:
     """The claims on CN and NC."""
-    own = table[table["kind"].ne("Article")]
+    own = without(table, kind="Article")
     if own.empty:
         return []
     gaps = own.assign(
@@ -131,18 +131,18 @@ def claims_7_2(table: pd.DataFrame) -> list[str]:
     ]
 
 
-def on_target(table: pd.DataFrame) -> str:
+def on_target(table: DataFrame) -> str:
     """Whether all models select what they are asked for, and who does not."""
     reached = share_interval(table["on_target"])
     missed = [
         f"{line.kind}, {line.model}: asked {line.target:.0%}, selected {line.selected:.0%}"
-        for line in table[~table["on_target"]].itertuples()
+        for line in only(table, on_target=False).itertuples()
     ]
     claim = f"CN and NC: models select the rate they are asked for (within {ON_TARGET:.0%})"
     return verdict(claim, reached, holds=reached.mean == 1, fails=reached.mean < 1, more="; ".join(missed))
 
 
-def below_optimum(gaps: pd.DataFrame) -> Iterator[str]:
+def below_optimum(gaps: DataFrame) -> Iterator[str]:
     """For each kind of data and model, at the rate it was asked for and at the one it selects."""
     for (kind, model), own in gaps.groupby(["kind", "model"], sort=False):
         claim = f"{kind}, {model}: precision is markedly below the optimum at the rate it"
@@ -150,14 +150,14 @@ def below_optimum(gaps: pd.DataFrame) -> Iterator[str]:
         yield markedly(f"{claim} selects", own, own["gap"], own["best_precision_dataset"])
 
 
-def markedly(claim: str, models: pd.DataFrame, gap: pd.Series, best: pd.Series) -> str:
+def markedly(claim: str, models: DataFrame, gap: Series, best: Series) -> str:
     """The verdict over models, and which of them are surely so by themselves."""
     surely = models[best - models["precision_high"] > NEAR]
     targets = ", ".join(f"{target:.0%}" for target in sorted(surely["target"])) or "no target"
     return above(claim, mean_interval(gap), NEAR, f"single models, over documents: at {targets}")
 
 
-def further_by_reinforce(gaps: pd.DataFrame) -> list[str]:
+def further_by_reinforce(gaps: DataFrame) -> list[str]:
     """The verdict on the two kinds of model side by side, where there are both."""
     wide = gaps.pivot_table(index=["kind", "target", "number"], columns="model", values="gap")
     if not {RELAXED, REINFORCE} <= set(wide):

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
-import pandas as pd
+from pandas import DataFrame, concat
 
 from forsooth.records import Choice, Judgement, Outcome, Plan, Reproduction
 from forsooth.scores.selection import FIRST
@@ -31,7 +31,7 @@ def plan_selections(settings: Settings, choice: Choice) -> Plan:
     return documents.with_documents(plan(settings, choice), documents.selection_by_document, of="articles.select")
 
 
-def judge(outcome: Outcome, *, shown: int, claims: Callable[[pd.DataFrame, str], list[str]]) -> Judgement:
+def judge(outcome: Outcome, *, shown: int, claims: Callable[[DataFrame, str], list[str]]) -> Judgement:
     """Documents with their selections marked, and claims on all test documents."""
     own = (
         documents_of(outcome, "rationale model")
@@ -44,12 +44,12 @@ def judge(outcome: Outcome, *, shown: int, claims: Callable[[pd.DataFrame, str],
     for _, group in own.groupby("cell", sort=False):
         tables.append(group[["kind", "model", "rate", "document", *COUNTS, "text"]].head(shown))
         sentences += claims(group, f"{group['kind'].iloc[0]}, {group['model'].iloc[0]}")
-    table = pd.concat(tables, ignore_index=True)
+    table = concat(tables, ignore_index=True)
     sentences += [f"{line.kind}, {line.model}: {line.text}" for line in table.itertuples()]
     return judgement(table, sentences)
 
 
-def claims_16(table: pd.DataFrame, who: str) -> list[str]:
+def claims_16(table: DataFrame, who: str) -> list[str]:
     """Does the relaxation of the lowest rate take the first few words?"""
     some = table[table["others"] > 0]
     first = mean_interval(some["first_others"] / some["others"], bounds=SHARE)
@@ -62,7 +62,7 @@ def claims_16(table: pd.DataFrame, who: str) -> list[str]:
     ]
 
 
-def claims_17(table: pd.DataFrame, who: str) -> list[str]:
+def claims_17(table: DataFrame, who: str) -> list[str]:
     """Do selections of CN and NC hold articles alone, and which?"""
     articles = bootstrapped_ratio(table["hits"] + table["misled"], table["selected"])
     misled = bootstrapped_ratio(table["misled"], table["selected"])

@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.font_manager import findfont, get_font
 from matplotlib.patches import Patch, Rectangle
 from numpy.typing import NDArray
+from pandas import DataFrame
 
 from forsooth.frames import only
 from forsooth.records import NO_MODEL
@@ -54,10 +55,10 @@ class Page(NamedTuple):
     maps: dict[str, Floats]
 
 
-def articles_text(results: Results, tables: Tables) -> tuple[Drawing, ...]:
+def articles_text(results: Results, tables: Tables) -> Iterator[Drawing]:
     """The first document for each kind of data and each model, painted by every method; the page has all as text."""
-    return tuple(
-        Drawing(
+    for page in _pages(results):
+        yield Drawing(
             name=f"articles_text_{page.kind}_{page.model}",
             title=f"One document in colour: {page.kind}, {page.model}",
             caption="The darker a word, the larger its |attribution|, as a share of the largest of the document. "
@@ -68,24 +69,20 @@ def articles_text(results: Results, tables: Tables) -> tuple[Drawing, ...]:
             figure=_paragraphs(page.document, page.maps),
             aside=True,
         )
-        for page in _pages(results)
-    )
 
 
-def articles_attention(results: Results, tables: Tables) -> tuple[Drawing, ...]:
+def articles_attention(results: Results, tables: Tables) -> Iterator[Drawing]:
     """Attention weight of every word of one document, as Figs. 5 and 7 of [zhou2022feature]."""
     pages = [page for page in _pages(results) if "attention" in page.maps]
-    if not pages:
-        return ()
-    drawing = Drawing(
-        name="articles_attention",
-        title="Attention on every word of one document",
-        caption="Each bar is a word, in the order of the text, its height the attention weight. A model that is "
-        "right must read the orange words; the others tell nothing (Figs. 5 and 7 of the paper).",
-        alt=f"Bars of attention weights for {', '.join(page.kind for page in pages)}",
-        figure=_attention(pages),
-    )
-    return (drawing,)
+    if pages:
+        yield Drawing(
+            name="articles_attention",
+            title="Attention on every word of one document",
+            caption="Each bar is a word, in the order of the text, its height the attention weight. A model that is "
+            "right must read the orange words; the others tell nothing (Figs. 5 and 7 of the paper).",
+            alt=f"Bars of attention weights for {', '.join(page.kind for page in pages)}",
+            figure=_attention(pages),
+        )
 
 
 def _attention(pages: Sequence[Page]) -> Figure:
@@ -110,7 +107,7 @@ def _bars(axis: Axes, document: Document, weights: Floats) -> None:
 
 def _pages(results: Results) -> Iterator[Page]:
     """Every kind of data and model that has a map of its own; maps that ignore the model are on all pages."""
-    pictures = pd.DataFrame(results.run["pictures"]).reindex(columns=list(COLUMNS))
+    pictures = DataFrame(results.run["pictures"]).reindex(columns=list(COLUMNS))
     pictures = only(pictures, tensor=list(results.pictures))
     pictures = pictures[pd.to_numeric(pictures["place"]).fillna(0).eq(0)]  # the first; runs of before had no places
     documents = only(pictures, shows="document")
@@ -124,7 +121,7 @@ def _pages(results: Results) -> Iterator[Page]:
                 yield Page(kind, model, document, _maps(results, here))
 
 
-def _maps(results: Results, pictures: pd.DataFrame) -> dict[str, Floats]:
+def _maps(results: Results, pictures: DataFrame) -> dict[str, Floats]:
     """The weights (length,) of each method, in the order of the run."""
     tensors = dict(zip(pictures["method"], pictures["tensor"], strict=True))
     methods = [name for name in results.run["methods"] if name in tensors]

@@ -4,12 +4,11 @@ import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 from torch import Tensor
 
 from forsooth.engine import FLAT, task
-from forsooth.records import BROKEN, SCORED, Cell, Row, Status
+from forsooth.records import BROKEN, SCORED, Cell, Facts, Row, Status
 from forsooth.scores import metric as metric_of
 from forsooth.scores.contrast import g_c, iir, random_masks
 from forsooth.seeds import generator
@@ -41,9 +40,9 @@ def explain_network(*cells: Cell, spec: DataSpec, panel: Panel, ask: Ask) -> Cel
     return Cell(rows=tuple(rows), tensors=maps, facts={**probe_facts(probe), **pictures(maps, panel, ask.method)})
 
 
-def probe_facts(probe: SaliencyProbe) -> dict[str, Any]:
+def probe_facts(probe: SaliencyProbe) -> Facts:
     """Who took part; and whether the method failed somewhere, so that it is asked again in the next run."""
-    facts: dict[str, Any] = {"drawn": class_counts(probe)}
+    facts: Facts = {"drawn": class_counts(probe)}
     if any(note.maps is None for note in probe.notes.values()):
         facts["failed"] = True
     return facts | probe.leftovers()
@@ -67,7 +66,7 @@ def gap_rows(probe: SaliencyProbe, template: Row) -> list[Row]:
     return rows
 
 
-def class_counts(probe: SaliencyProbe) -> list[dict[str, Any]]:
+def class_counts(probe: SaliencyProbe) -> list[Facts]:
     """Who took part in each role, by the class of the scene and of the object, for the run to keep."""
     count = probe.ask.samples
     world = probe.spec.world
@@ -284,7 +283,7 @@ def example_maps(probe: SaliencyProbe, panel: Panel) -> dict[str, Tensor]:
     return maps
 
 
-def pictures(maps: Mapping[str, Tensor], panel: Panel, method: str) -> dict[str, Any]:
+def pictures(maps: Mapping[str, Tensor], panel: Panel, method: str) -> Facts:
     """Where the page finds the maps, if there are any."""
     if not maps:
         return {}

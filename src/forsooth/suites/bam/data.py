@@ -8,7 +8,7 @@ from torch import Tensor
 
 from forsooth.datasets.pasted import VARIANTS, Pastes, common, pairs, pasted, rendered
 from forsooth.datasets.worlds import WorldSpec, with_digest, world
-from forsooth.records import Dataset
+from forsooth.records import Dataset, Facts
 from forsooth.seeds import derive
 from forsooth.suites import choose
 from forsooth.suites.bam.settings import AS_BUILT, Settings
@@ -156,9 +156,7 @@ def select(spec: DataSpec, pastes: Pastes, rows: Tensor, count: int | None, *, r
     return Selection(rows, scene[rows], kind[rows])
 
 
-def class_counts(
-    spec: WorldSpec, chosen: Selection | Images, *, role: str, where: Mapping[str, Any]
-) -> list[dict[str, Any]]:
+def class_counts(spec: WorldSpec, chosen: Selection | Images, *, role: str, where: Mapping[str, Any]) -> list[Facts]:
     """How many images of each class of scenes, and of each of objects, for the run to keep (`choose.classes_of`)."""
     here = world(spec)
     scenes = here.scenes.facts["classes"]

@@ -10,7 +10,7 @@ from forsooth.attributions import METHODS, concepts
 from forsooth.engine import make_task
 from forsooth.models import recipes, weights
 from forsooth.models.recipes import Recipe
-from forsooth.records import Choice, Dataset, Method, Plan, Task
+from forsooth.records import Choice, Dataset, Facts, Method, Plan, Task
 from forsooth.scores import functionless
 from forsooth.suites import planning
 from forsooth.suites.bam import contrasts, tasks, tcav
@@ -41,7 +41,7 @@ class Round:
     spec: DataSpec
     panel: Panel
 
-    def arguments(self, **own: Any) -> dict[str, Any]:
+    def arguments(self, **own: Any) -> Facts:
         """Those of a task, with what all tasks share."""
         return {"spec": self.spec, "panel": self.panel, **own}
 

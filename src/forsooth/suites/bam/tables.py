@@ -1,13 +1,14 @@
 """From the rows of a run to the numbers of its figures: the page and the reproductions read the same tables."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from pandas import DataFrame, concat
 
 from forsooth.counted import counted
 from forsooth.frames import only
+from forsooth.records import Facts
 from forsooth.scores import metric as metric_of
 from forsooth.scores.contrast import relative_difference
 from forsooth.stats import Interval, crossed_interval, samples_and_trainings
@@ -210,7 +211,7 @@ def series_table(rows: DataFrame) -> DataFrame:
     return DataFrame(lines, columns=None if lines else ["method"])
 
 
-def series_line(own: Series, right: Accuracies) -> dict[str, Any]:
+def series_line(own: Series, right: Accuracies) -> Facts:
     means = resampled_means(own.values, everything_once(own.values))[0].tolist()
     by_k = dict(zip(own.ks, means, strict=True))
     rho = drop_correlation(own.values, right.at(own.ks), right.n, sets=own.sets)

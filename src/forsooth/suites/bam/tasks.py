@@ -7,7 +7,6 @@ import dataclasses
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -21,7 +20,7 @@ from forsooth.models.normalising import IMAGENET_MEAN, IMAGENET_SPREAD, column, 
 from forsooth.models.recipes import Recipe
 from forsooth.models.weights import WeightsFile
 from forsooth.plain import from_plain, to_plain
-from forsooth.records import NO_MODEL, Cell, Dataset, Row
+from forsooth.records import NO_MODEL, Cell, Dataset, Facts, Row
 from forsooth.scores.functionless import Patched, Search, functionless
 from forsooth.scores.verification import RARE, accuracy, accuracy_drop, confidence_rises, share, unfamiliar
 from forsooth.suites import networks
@@ -75,7 +74,7 @@ def train(
     dataset = normalised(data.dataset(spec, net))
     shape = {"side": dataset.x.shape[-1], "classes": len(set(dataset.y.tolist()))}
     build = partial(empty_network, arch, **shape)
-    facts: dict[str, Any] = {"said": notes(spec.world)}
+    facts: Facts = {"said": notes(spec.world)}
     if weights is not None:
         module: nn.Module = files.load_same(build(), weights)
     else:

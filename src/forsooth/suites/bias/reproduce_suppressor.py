@@ -2,8 +2,8 @@
 
 import dataclasses
 
-import pandas as pd
 import torch
+from pandas import DataFrame
 from torch import Tensor
 
 from forsooth.engine import make_task, task
@@ -99,7 +99,7 @@ def form_row(template: Row, values: Tensor, case: Case) -> Row:
 def judge_suppressor(outcome: Outcome) -> Judgement:
     """Every method of the catalogue that has a closed form, asked by the bias suite about the best linear model."""
     rows = part_rows(outcome, "closed_forms")
-    table = pd.DataFrame({"method": rows["method"], "closed_form": [FORMS[name].words for name in rows["method"]]})
+    table = DataFrame({"method": rows["method"], "closed_form": [FORMS[name].words for name in rows["method"]]})
     table = table.join(rows[list(FOUR_DIGITS)].round(4))
     table["difference"] = rows["value"].map(two_digits)
     table["standard_error"] = rows["standard_error"].map(two_digits)
@@ -112,7 +112,7 @@ def two_digits(value: float) -> float:
     return float(f"{value:.2g}")
 
 
-def words_of(table: pd.DataFrame) -> str:
+def words_of(table: DataFrame) -> str:
     agreed = int(table["agrees"].sum())
     clean = table[table["largest_suppressor"] < TOLERANCE]["method"]
     others = ", ".join(table[~table["agrees"]]["method"])

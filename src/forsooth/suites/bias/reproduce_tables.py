@@ -3,7 +3,7 @@
 import dataclasses
 from functools import partial
 
-import pandas as pd
+from pandas import DataFrame
 
 from forsooth import papers
 from forsooth.counted import counted
@@ -63,7 +63,7 @@ def judge_table(outcome: Outcome, *, number: int) -> Judgement:
     return judgement(rounded(table), words)
 
 
-def published(number: int) -> pd.DataFrame:
+def published(number: int) -> DataFrame:
     """The printed numbers of Table `number`; where it has printing errors, `corrected` beside."""
     name = f"bias_table_{number}"
     table = papers.table(name).rename(columns={"value": "published"})[[*KEY, "published"]]
@@ -72,7 +72,7 @@ def published(number: int) -> pd.DataFrame:
     return table.assign(corrected=papers.corrected(name)["value"])
 
 
-def score_rows(rows: pd.DataFrame) -> pd.DataFrame:
+def score_rows(rows: DataFrame) -> DataFrame:
     """The rows of scores of those who could be asked; a UsageError where no network was explained."""
     rows = only(rows, task="bias.judge")
     gated = only(rows, status="below gate")
@@ -81,7 +81,7 @@ def score_rows(rows: pd.DataFrame) -> pd.DataFrame:
     return rows
 
 
-def means(rows: pd.DataFrame) -> pd.DataFrame:
+def means(rows: DataFrame) -> DataFrame:
     """Mean of M_bias over samples and trainings with a 95 % interval, its sampling error, the mean with the split norm.
 
     A map that says nothing counts as the worst value (`counted`): `failed` is the share of such maps, and `scored` the
@@ -94,7 +94,7 @@ def means(rows: pd.DataFrame) -> pd.DataFrame:
     return table.assign(inputs=table.pop("inputs"))  # the last column
 
 
-def line_of(rows: pd.DataFrame) -> dict[str, float]:
+def line_of(rows: DataFrame) -> dict[str, float]:
     """A method at one end and fraction."""
     return {
         **samples_and_trainings(rows, bounds=AT_LEAST_0).columns("ours", "low", "high"),
@@ -105,7 +105,7 @@ def line_of(rows: pd.DataFrame) -> dict[str, float]:
     }
 
 
-def rounded(table: pd.DataFrame) -> pd.DataFrame:
+def rounded(table: DataFrame) -> DataFrame:
     return table.round({**dict.fromkeys(FIVE_DIGITS, 5), "failed": 3})
 
 

@@ -3,7 +3,6 @@
 import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
 
 from torch import Tensor, nn
 
@@ -14,7 +13,7 @@ from forsooth.games import players
 from forsooth.models import train as training
 from forsooth.models import weights
 from forsooth.models.recipes import Recipe
-from forsooth.records import Cell, Dataset, Row, UsageError
+from forsooth.records import Cell, Dataset, Facts, Row, UsageError
 from forsooth.scores import convergence
 from forsooth.suites import explain as asking
 from forsooth.suites import networks
@@ -23,8 +22,7 @@ from forsooth.suites.bias import data
 from forsooth.suites.bias.stage import PREFIX, GameSpec, Network, Panel, Stage, row_of, tested
 
 AT_ONCE = 250  # test inputs in one forward
-BELOW_GATE = Cell(facts={"status": "below gate", "message": networks.NOT_EXPLAINED})
-NO_CORRECT_INPUT = Cell(facts={"status": "no correct input", "message": "no test input is predicted correctly"})
+NO_CORRECT_INPUT = {"status": "no correct input", "message": "no test input is predicted correctly"}
 
 
 @task("bias.train", version=2)
@@ -45,7 +43,7 @@ def train(*, panel: Network, recipe: Recipe, seed: int, device: str) -> Cell:
 
 def trained_network(
     panel: Network, dataset: Dataset, recipe: Recipe, *, seed: int, device: str
-) -> tuple[nn.Module, dict[str, Any]]:
+) -> tuple[nn.Module, Facts]:
     """The network with weights from a file, where there is one, or trained; and how it came by them."""
     file = panel.source.weights.get(panel.net)
     if file:
@@ -96,11 +94,11 @@ def explain(
 ) -> Cell:
     """What a method says of every player, (n, players). `version` and `code` change the key with the method."""
     if not trained[panel.training].facts["passed"]:
-        return BELOW_GATE
+        return Cell(facts=networks.BELOW_GATE)
     stage = Stage(trained, panel, spec, device)
     chosen = stage.samples[:samples]
     if not len(chosen):
-        return NO_CORRECT_INPUT
+        return Cell(facts=NO_CORRECT_INPUT)
     answer = maps_of(method, stage, chosen, seed=seed)
     facts = {**answer.facts, "drawn": stage.classes(chosen)}
     if "maps" not in answer.tensors:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from functools import partial
 
 import numpy as np
-import pandas as pd
+from pandas import DataFrame, Series, concat
 
 from forsooth import papers
 from forsooth.frames import lines_by, only
@@ -35,7 +35,7 @@ PUBLISHED_AS = {  # method -> its name in the paper, whatever its settings
     "gradient_shap_5": "SHAP",
     "gradient_shap_200": "SHAP",
 }
-Claims = Callable[[pd.DataFrame, pd.Series], list[str]]  # mean Attr% of models, accuracies of all trainings -> verdicts
+Claims = Callable[[DataFrame, Series], list[str]]  # mean Attr% of models, accuracies of all trainings -> verdicts
 
 
 def judge(outcome: Outcome) -> Judgement:
@@ -50,10 +50,10 @@ def judge(outcome: Outcome) -> Judgement:
         tables.append(table_of(models, experiment))
         accuracy = only(rows, metric="accuracy")["value"]
         words += [f"Section {experiment}.", *CLAIMS[experiment](models, accuracy)]
-    return judgement(pd.concat(tables, ignore_index=True).round(4), words)
+    return judgement(concat(tables, ignore_index=True).round(4), words)
 
 
-def what_was_run(rows: pd.DataFrame, settings: Settings) -> str:
+def what_was_run(rows: DataFrame, settings: Settings) -> str:
     trained = only(rows, metric="accuracy")
     passed = int(trained["status"].eq("ok").sum())
     restarts = ""
@@ -67,14 +67,14 @@ def what_was_run(rows: pd.DataFrame, settings: Settings) -> str:
     )
 
 
-def table_of(models: pd.DataFrame, experiment: str) -> pd.DataFrame:
+def table_of(models: DataFrame, experiment: str) -> DataFrame:
     """Attr% with its interval over models; where something is varied, its slope; in 5.4 the share in the range."""
     models = models.assign(experiment=experiment)
     key = ["experiment", "method", "manipulation", "presence"]
     return lines_by(models, key, partial(line_of, experiment=experiment))
 
 
-def line_of(models: pd.DataFrame, experiment: str) -> dict[str, float]:
+def line_of(models: DataFrame, experiment: str) -> dict[str, float]:
     """The numbers of one line of the table."""
     models = models.rename(columns={"defined": "attr_defined"})
     by_model = models.groupby(TRAINED, sort=False)[["value", "er", "failed", "attr_defined"]].mean()  # of checkpoints
@@ -88,22 +88,22 @@ def line_of(models: pd.DataFrame, experiment: str) -> dict[str, float]:
     return line
 
 
-def published(section: float) -> "pd.Series[float]":
+def published(section: float) -> "Series[float]":
     """The paper's own numbers, by their names."""
     numbers = papers.table("planted_claims")
     return only(numbers, section=section).set_index("quantity")["value"]
 
 
-def of_published(models: pd.DataFrame, name: str) -> pd.DataFrame:
+def of_published(models: DataFrame, name: str) -> DataFrame:
     """The rows of a method by the name that the paper gives it."""
     return models[models["method"].map(PUBLISHED_AS).eq(name)]
 
 
-def of_watermark(models: pd.DataFrame) -> pd.DataFrame:
+def of_watermark(models: DataFrame) -> DataFrame:
     return only(models, manipulation="watermark")
 
 
-def claims_5_1(models: pd.DataFrame, accuracy: pd.Series) -> list[str]:
+def claims_5_1(models: DataFrame, accuracy: Series) -> list[str]:
     by_method = models.pivot_table(index=MODEL, columns="method", values="value")
     best = by_method.mean().idxmax()
     passing = share_interval(accuracy > ACCURATE)
@@ -115,7 +115,7 @@ def claims_5_1(models: pd.DataFrame, accuracy: pd.Series) -> list[str]:
     ]
 
 
-def claims_of_shap(models: pd.DataFrame, by_method: pd.DataFrame) -> list[str]:
+def claims_of_shap(models: DataFrame, by_method: DataFrame) -> list[str]:
     """SHAP is ahead of all others, and as good as published.
 
     by_method  (models, methods) mean Attr%
@@ -135,7 +135,7 @@ def claims_of_shap(models: pd.DataFrame, by_method: pd.DataFrame) -> list[str]:
     ]
 
 
-def claims_of_presence(models: pd.DataFrame) -> list[str]:
+def claims_of_presence(models: DataFrame) -> list[str]:
     """Every method sees a watermark better than that it is missing."""
     by_presence = of_watermark(models).pivot_table(index=[*MODEL, "method"], columns="presence", values="value")
     if not {"with", "without"} <= set(by_presence):
@@ -145,7 +145,7 @@ def claims_of_presence(models: pd.DataFrame) -> list[str]:
     return all_above({f"{claim}, {name}": own for name, own in ahead})
 
 
-def claims_of_trend(models: pd.DataFrame, accuracy: pd.Series, *, x: str, words: str) -> list[str]:
+def claims_of_trend(models: DataFrame, accuracy: Series, *, x: str, words: str) -> list[str]:
     """SHAP rises with x on the watermark, and nobody else does."""
     by_pair = {key: slopes(own, x) for key, own in models.groupby(["method", "manipulation"], sort=False)}
     trends = {key: mean_interval(own) for key, own in by_pair.items()}
@@ -179,7 +179,7 @@ def nobody_rises(by_pair: Mapping[tuple[str, str], Sequence[float]], *, words: s
     return verdict(claim, share_interval(rising), holds=bool(by_pair) and not alone, fails=bool(up), more=more)
 
 
-def no_trends(models: pd.DataFrame, *, x: str, words: str) -> Iterator[str]:
+def no_trends(models: DataFrame, *, x: str, words: str) -> Iterator[str]:
     """Whether Attr% of each method stays as x grows, all artefacts together; two-sided, corrected for the methods."""
     by_method = {method: slopes(own, x) for method, own in models.groupby("method", sort=False)}
     adjusted = holm_by_name({method: t_test(own) for method, own in by_method.items()})
@@ -192,7 +192,7 @@ def no_trends(models: pd.DataFrame, *, x: str, words: str) -> Iterator[str]:
         yield verdict(claim, trend, holds=enough and still, fails=enough and differs)
 
 
-def claims_5_4(models: pd.DataFrame, accuracy: pd.Series) -> list[str]:
+def claims_5_4(models: DataFrame, accuracy: Series) -> list[str]:
     passing = share_interval(accuracy > ACCURATE)
     shap = of_published(of_watermark(models), "SHAP")
     falls = mean_interval([-slope for slope in slopes(shap, "r")])
@@ -205,7 +205,7 @@ def claims_5_4(models: pd.DataFrame, accuracy: pd.Series) -> list[str]:
     ]
 
 
-def claims_of_gradient(models: pd.DataFrame) -> list[str]:
+def claims_of_gradient(models: DataFrame) -> list[str]:
     """Gradient is in the Shapley range where the watermark is, and out of it where it is missing."""
     gradient = of_published(of_watermark(models), "Gradient")
     present = in_range(only(gradient, presence="with"))
@@ -219,7 +219,7 @@ def claims_of_gradient(models: pd.DataFrame) -> list[str]:
     ]
 
 
-def shares_in_range(models: pd.DataFrame) -> list[str]:
+def shares_in_range(models: DataFrame) -> list[str]:
     """How often each method is in the Shapley range, and on which artefact the most."""
     lines = []
     for (method, presence), own in models.groupby(["method", "presence"], sort=False):
@@ -230,7 +230,7 @@ def shares_in_range(models: pd.DataFrame) -> list[str]:
     return lines
 
 
-def claim_of_kinds(models: pd.DataFrame) -> list[str]:
+def claim_of_kinds(models: DataFrame) -> list[str]:
     """Whether classes that look alike or not make a difference."""
     by_kind = models.pivot_table(index=[*MODEL, "method", "r"], columns="kind", values="value")
     if not {"similar", "distinct"} <= set(by_kind):

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-import pandas as pd
+from pandas import DataFrame, concat
 
 from forsooth.stats import mean_interval, share_interval
 from forsooth.suites.verdicts import above, outcome, verdict
@@ -47,7 +47,7 @@ def question_1(tables: Tables) -> Iterator[str]:
     yield f"Q1, no method is best everywhere: {came}. {words}{', '.join(sorted(unbeaten)) or 'none'}."
 
 
-def by_median(table: pd.DataFrame) -> list[str]:
+def by_median(table: DataFrame) -> list[str]:
     """The methods of a panel, the best first."""
     return list(table[of_methods(table)].median().sort_values(ascending=False).index)
 
@@ -113,9 +113,9 @@ def within(pairs: Pairs, *scenarios: str) -> Pairs:
     return [pair for pair in pairs if pair[0][0] in scenarios]
 
 
-def mean_distance(found: Sequence[pd.DataFrame]) -> pd.DataFrame:
+def mean_distance(found: Sequence[DataFrame]) -> DataFrame:
     """The mean size of differences (trainings, methods) over panels."""
-    return pd.concat(found).abs().groupby(level=0).mean()
+    return concat(found).abs().groupby(level=0).mean()
 
 
 def edge_detector(tables: Tables) -> Iterator[str]:
@@ -138,7 +138,7 @@ def against_nulls(tables: Tables) -> Iterator[str]:
         yield verdict(words, share_interval(most), holds=holds, fails=sum(least) > MOST * len(least))
 
 
-def against_best_null(table: pd.DataFrame) -> tuple[float, float]:
+def against_best_null(table: DataFrame) -> tuple[float, float]:
     """The shares of methods clearly better and clearly worse than the null of the best median."""
     best = str(table[rivals(table)].median().idxmax())
     found = [paired(table, method, best) for method in of_methods(table)]
@@ -201,7 +201,7 @@ def nearly_all(words: str, surely: Sequence[bool], surely_not: Sequence[bool]) -
     return verdict(words, share, holds=share.mean >= NEARLY_ALL, fails=fails)
 
 
-def best_of(table: pd.DataFrame, *, without: Sequence[str]) -> str:
+def best_of(table: DataFrame, *, without: Sequence[str]) -> str:
     """The method of the best median among the others."""
     names = [name for name in of_methods(table) if name not in without]
     if not names:  # asked alone: only nulls are beside it

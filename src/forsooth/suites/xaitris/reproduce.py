@@ -5,9 +5,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-import pandas as pd
+from pandas import DataFrame
 
 from forsooth import names, papers
+from forsooth.frames import only
 from forsooth.records import Choice, Judgement, Outcome, Plan, Reproduction, Task
 from forsooth.suites.xaitris import few_samples, reproduce_alphas, reproduce_boxes, reproduce_costs, settings
 from forsooth.suites.xaitris.plan import chosen_data, explained_networks, training_task
@@ -34,7 +35,7 @@ def of_size(size: int) -> Presets:
     return Presets(paper=replace(settings.PAPER, sizes=(size,)), released=replace(settings.RELEASED, sizes=(size,)))
 
 
-def published_cells(table: str, choice: Choice) -> pd.DataFrame:
+def published_cells(table: str, choice: Choice) -> DataFrame:
     """The published accuracies that were not left out."""
     published = papers.table(table)
     for factor in FACTORS:
@@ -43,7 +44,7 @@ def published_cells(table: str, choice: Choice) -> pd.DataFrame:
     return published.reset_index(drop=True)
 
 
-def places(published: pd.DataFrame) -> list[Place]:
+def places(published: DataFrame) -> list[Place]:
     return list(published[list(FACTORS)].itertuples(index=False, name=None))
 
 
@@ -77,7 +78,7 @@ def judge(outcome: Outcome, *, table: str, title: str) -> Judgement:
             keys = [task.key for task in trainings(place, chosen, outcome.choice)]
             line |= accuracy_line(outcome, name, keys)
         lines.append(line)
-    joined = published.join(pd.DataFrame(lines))
+    joined = published.join(DataFrame(lines))
     joined["met"] = [met_by(row, presets) for _, row in joined.iterrows()]
     joined = joined.round({name: 1 for name in joined if name != "alpha"})
     return Judgement(joined, verdict(joined, list(presets), title))
@@ -96,7 +97,7 @@ def met_by(row: Mapping[str, Any], presets: Iterable[str]) -> str:
     return " and ".join(near) or "no"
 
 
-def verdict(table: pd.DataFrame, presets: Sequence[str], title: str) -> str:
+def verdict(table: DataFrame, presets: Sequence[str], title: str) -> str:
     """What came out, in words: how many numbers hold, and what is known of the others."""
     met = int((table["met"] != "no").sum())
     lines = [f"{title}: {met} of {len(table)} accuracies come out within {NEAR:g} points."]
@@ -107,15 +108,15 @@ def verdict(table: pd.DataFrame, presets: Sequence[str], title: str) -> str:
             f"As {name}: {own} of {len(table)}; {int(near.sum())} if trainings below the gate were not restarted."
         )
     lines += without_signal(table)
-    lines += [missed(row, presets) for _, row in table[table["met"] == "no"].iterrows()]
+    lines += [missed(row, presets) for _, row in only(table, met="no").iterrows()]
     return "\n".join(lines) + "\n"
 
 
-def without_signal(table: pd.DataFrame) -> list[str]:
+def without_signal(table: DataFrame) -> list[str]:
     """Cells at chance because the printed equation has no signal."""
     if "paper" not in table:
         return []
-    vanished = table[table["scenario"].eq("MULT") & table["paper"].lt(60)]
+    vanished = only(table[table["paper"].lt(60)], scenario="MULT")
     if vanished.empty:
         return []
     cells = ", ".join(place_name(row) for _, row in vanished.iterrows())

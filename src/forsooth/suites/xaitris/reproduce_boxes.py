@@ -4,9 +4,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-import pandas as pd
+from pandas import DataFrame, concat
 
 from forsooth import seeds
+from forsooth.frames import only, without
 from forsooth.names import unknown
 from forsooth.records import Choice, Judgement, Outcome, Plan, Reproduction, UsageError
 from forsooth.suites import planning
@@ -62,10 +63,10 @@ def judge(outcome: Outcome, *, metrics: Sequence[str], sentences: Claims) -> Jud
             raise UsageError("no network passed its gate, so there is nothing to judge")
         lines += [f"{metric}: {line}" for claim in sentences for line in claim(by_panel)]
         tables.append(panels.boxes(by_panel, metric))
-    return judgement(pd.concat(tables, ignore_index=True).round(4), lines)
+    return judgement(concat(tables, ignore_index=True).round(4), lines)
 
 
-def one_suite(outcome: Outcome) -> tuple[Settings, pd.DataFrame]:
+def one_suite(outcome: Outcome) -> tuple[Settings, DataFrame]:
     """The suite's settings, and the rows, with the number of their dataset where there were several."""
     settings = outcome.settings
     if isinstance(settings, Settings):
@@ -83,11 +84,11 @@ def metric_of(wanted: str, settings: Settings) -> str:
     return found[0]
 
 
-def what_was_run(rows: pd.DataFrame) -> str:
+def what_was_run(rows: DataFrame) -> str:
     """Trainings, images and gates, in a sentence."""
-    trained = rows[rows["part"].eq("training") & rows["metric"].eq("accuracy")]
+    trained = only(rows, part="training", metric="accuracy")
     passed = int(trained["status"].eq("ok").sum())
-    scored = rows[rows["part"].eq("scores") & rows["metric"].ne("")]
+    scored = without(only(rows, part="scores"), metric="")
     images = scored.groupby(["scenario", "background"])["sample"].nunique()
     return (
         f"{len(trained)} trainings, {passed} of them above the gate; {images.min()} to {images.max()} images explained "

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-import pandas as pd
+from pandas import DataFrame, Series
 
 from forsooth import papers
 from forsooth.records import Choice, Judgement, Outcome, Plan, Reproduction
@@ -29,7 +29,7 @@ def judge_strategies(found: Outcome) -> Judgement:
     return judgement(table.round(4), lines)
 
 
-def claims_of_strategies(scores: pd.DataFrame, where: str) -> Iterator[str]:
+def claims_of_strategies(scores: DataFrame, where: str) -> Iterator[str]:
     """They are exact numbers, so that there are no intervals.
 
     scores  a line for each strategy
@@ -47,7 +47,7 @@ def claims_of_strategies(scores: pd.DataFrame, where: str) -> Iterator[str]:
         yield f"{where}: {compared(words, 1 - part_of(scores['precision']), 1 - part_of(emd))}"
 
 
-def part_of(scores: "pd.Series[float]") -> float:
+def part_of(scores: "Series[float]") -> float:
     return float(scores["half of each piece"])
 
 
@@ -71,7 +71,7 @@ def judge_costs(found: Outcome) -> Judgement:
     return judgement(table, words)
 
 
-def cost_table(found: Outcome, counts: Mapping[str, int]) -> pd.DataFrame:
+def cost_table(found: Outcome, counts: Mapping[str, int]) -> DataFrame:
     """Published and ours, step by step.
 
     counts  how many of what stands in a unit: networks, scenarios

@@ -8,11 +8,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from forsooth import models, scores
+from forsooth import models
 from forsooth.engine import task
 from forsooth.models.recipes import Recipe
 from forsooth.models.train import fit
-from forsooth.records import NO_MODEL, Cell, Dataset, Row
+from forsooth.records import NO_MODEL, Cell, Dataset, Facts
 from forsooth.suites import explain as explaining
 from forsooth.suites import networks
 from forsooth.suites.choose import SHOWN, placed
@@ -90,7 +90,7 @@ def explain(*trained: Cell, spec: DataSpec, index: int, ask: Ask) -> Cell:
     if index >= 0:
         network = trained[index]
         if not network.facts["passed"]:
-            return Cell(facts={"status": "below gate", "message": "the network is below its gate: not explained"})
+            return Cell(facts=networks.BELOW_GATE)
     chosen = data.explained(trained, data.dataset(spec), ask.samples, seed=ask.sampling_seed)
     if not len(chosen):
         return Cell(facts={"status": "no correct input", "message": NO_INPUT})
@@ -106,7 +106,7 @@ def question(network: Cell | None, spec: DataSpec, chosen: Tensor, ask: Ask) -> 
     if network is not None:
         model, layer = explained_network(network, spec, ask)
     rows = data.references(dataset, seed=ask.sampling_seed)
-    game: dict[str, Any] = {"rewrite_model": spec.setting.size > SMALL}
+    game: Facts = {"rewrite_model": spec.setting.size > SMALL}
     if ask.softmax == "gradient":
         game["softmax"] = ask.softmax
     return explaining.Question(
@@ -143,11 +143,9 @@ def score(
     dataset = data.dataset(spec)
     chosen = made.tensors["samples"]
     flat = made.tensors["maps"].abs().sum(1)  # the papers score |s|; one channel here, so the sum changes nothing
-    rows: list[Row] = []
-    for name in metrics:
-        reads = {"truth": truth_of(dataset, chosen)}
-        rows += explaining.metric_rows(template, scores.metric(name), flat, reads, chosen.tolist(), emd_tolerance)
-    rows = explaining.promise_rows(template, rows, explaining.gaps(made), chosen.tolist())
+    reads = {"truth": truth_of(dataset, chosen)}
+    scored = list(explaining.metric_rows(template, flat, reads, metrics, chosen.tolist(), emd_tolerance))
+    rows = explaining.promise_rows(template, scored, explaining.gaps(made), chosen.tolist())
     labels = dataset.y[chosen[:SHOWN]].tolist()
     return Cell(rows=tuple(rows), tensors=shown_maps(flat), facts={"pictures": pictures(panel, method, labels)})
 
@@ -164,13 +162,13 @@ def truth_of(dataset: Dataset, rows: Tensor) -> Tensor:
     return dataset.truth[rows]
 
 
-def pictures(panel: Panel, method: str, labels: Sequence[int]) -> list[dict[str, Any]]:
+def pictures(panel: Panel, method: str, labels: Sequence[int]) -> list[Facts]:
     """What the page shows of a method in a panel; where nothing stays in its place, a mean map shows nothing.
 
     labels  of the samples that are shown
     """
     shared: Mapping[str, Any] = {**asdict(panel), "method": method}
-    shown: list[dict[str, Any]] = []
+    shown: list[Facts] = []
     for place, label in enumerate(labels):
         shown.append({**shared, "tensor": placed("example", place), "kind": "example", "label": label, "place": place})
     if panel.scenario != "RIGID":
@@ -189,7 +187,4 @@ def explained_network(cell: Cell, spec: DataSpec, ask: Ask) -> tuple[nn.Module, 
     if spec.setting.size > SMALL and ask.device == "cpu":
         module.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     module.train(cell.facts["train_mode"])
-    layer = models.architecture(net.name).layer
-    if ask.output == "logits":
-        return module, layer
-    return nn.Sequential(module, nn.Softmax(1)).train(module.training), networks.inside(layer, "0")
+    return networks.with_output(module, models.architecture(net.name).layer, ask.output)

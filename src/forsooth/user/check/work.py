@@ -21,7 +21,7 @@ from forsooth.engine import Progress, one_thread
 from forsooth.models.constructed import UNITS, Unit
 from forsooth.models.specimens import CLASSES, ROWS, Specimen, only, specimens, without_shifts
 from forsooth.progress import fitting_progress
-from forsooth.records import Method
+from forsooth.records import Facts, Method
 from forsooth.scores.promises import completeness_gap
 from forsooth.suites import explain
 from forsooth.user.check import units
@@ -119,7 +119,7 @@ def called(method: Method, kind: Specimen, seed: int) -> Trial:
     return Trial(maps.detach().clone(), "", "", seconds)  # a view of x would change with it
 
 
-def lent(method: Method, kind: Specimen, seed: int) -> dict[str, Any]:
+def lent(method: Method, kind: Specimen, seed: int) -> Facts:
     """All that a method may declare to need."""
     return {
         "background": kind.background,
@@ -181,7 +181,7 @@ def same(before: Any, after: Any) -> bool:
     return bool(before == after)
 
 
-def generators(cuda: bool) -> dict[str, Any]:
+def generators(cuda: bool) -> Facts:
     """The states of the global generators, by the keys of `words.DRAWS`."""
     ours = [torch.get_rng_state()]
     if cuda:

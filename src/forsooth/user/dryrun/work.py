@@ -6,9 +6,8 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
 
-import pandas as pd
+from pandas import DataFrame
 
 from forsooth import plugins, seeds
 from forsooth.adapters.trainings import load_training
@@ -19,7 +18,7 @@ from forsooth.datasets.visibility import legible
 from forsooth.engine import Progress, execute, make_task
 from forsooth.models.gates import Gate
 from forsooth.progress import fitting_progress
-from forsooth.records import NO_MODEL, Method, Plan, Task, UsageError
+from forsooth.records import NO_MODEL, Facts, Method, Plan, Task, UsageError
 from forsooth.runs import assemble
 from forsooth.scores.planted import ATTR
 from forsooth.store import Store
@@ -69,14 +68,14 @@ def answer(
 
 def result_from(request: DryRunRequest, work: Plan, cells: Store, folder: Path) -> DryRun:
     """The answer from the cells of the plan."""
-    lines: list[dict[str, Any]] = []
+    lines: list[Facts] = []
     notes: list[str] = []
     for task in work.tasks:
         table = cells.rows(task.key)
         if table is not None:
             lines += table.to_pylist()
         notes += cells.meta(task.key)["facts"].get("said", ())
-    rows = pd.DataFrame(lines)
+    rows = DataFrame(lines)
     demand_a_model(rows)
     table = tabled(rows, request.kinds())
     about_images = list(dict.fromkeys(notes))
@@ -84,7 +83,7 @@ def result_from(request: DryRunRequest, work: Plan, cells: Store, folder: Path) 
     return DryRun(table, rows, summary, folder)
 
 
-def run_facts(request: DryRunRequest, result: DryRun) -> dict[str, Any]:
+def run_facts(request: DryRunRequest, result: DryRun) -> Facts:
     """What run.json says of a dry run, so that its page can be written; the words stand on it."""
     trust, lines = words.lead(result.words)
     attr = {"better": ATTR.better, "bounds": [*ATTR.bounds], "cite": ATTR.cite, "version": ATTR.version}
@@ -189,7 +188,7 @@ def our_tasks(spec: DataSpec, columns: Columns, methods: Sequence[Method], reque
         yield make_task(planting.explain, asking, [trained], name=f"explain: {method.name}, {artefact}")
 
 
-def our_training(spec: DataSpec, columns: Columns, request: DryRunRequest) -> dict[str, Any]:
+def our_training(spec: DataSpec, columns: Columns, request: DryRunRequest) -> Facts:
     """The arguments of a training of ours. Images are mirrored: all regions are symmetric."""
     recipe = RECIPES["quick"]
     batches = len(plain_images.base(spec.images).splits["train"]) / BATCH
