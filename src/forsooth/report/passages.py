@@ -42,7 +42,7 @@ def passages(results: Results) -> list[dict[str, Any]]:
     """What the template shows: for every panel that has texts its documents and the shades of their words."""
     shown = texts(results)
     if shown.empty:
-        return []
+        return []  # such a run need not have models, either
     weights = only(shown, shows="weights")
     keys = [name for name in results.run["factors"] if name in shown]
     documents = documents_by_place(results, only(shown, shows="document"), keys)
