@@ -1,7 +1,7 @@
 """The task that asks a method: maps of two networks or of two inputs, and how much each gives to the object."""
 
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -10,7 +10,7 @@ from torch import Tensor
 from forsooth.engine import FLAT, task
 from forsooth.records import BROKEN, SCORED, Cell, Facts, Row, Status
 from forsooth.scores import metric as metric_of
-from forsooth.scores.contrast import g_c, iir, random_masks
+from forsooth.scores.contrast import g_c, random_masks
 from forsooth.seeds import generator
 from forsooth.suites import explain
 from forsooth.suites.bam import data
@@ -183,10 +183,13 @@ def compare(template: Row, sides: Pair, mask: Tensor, samples: Tensor, *, zero: 
     """
     one, two = sides
     metric = str(template.metric)
+    score = metric_of(metric).function
+    if metric == "iir":
+        score = partial(score, zero=zero)
     rows = explain.rows_by_sample(
         template.having(comparison=f"{one.name}/{two.name}"),
         samples,
-        value=score_function(metric, zero)(one.saliency, two.saliency, mask),
+        value=score(one.saliency, two.saliency, mask),
         first=g_c(one.saliency, mask),
         second=g_c(two.saliency, mask),
         right_first=one.correct.int(),
@@ -194,13 +197,6 @@ def compare(template: Row, sides: Pair, mask: Tensor, samples: Tensor, *, zero: 
     )
     reasons = [pair_status(sides, place, metric, row.value) for place, row in enumerate(rows)]
     return [row.having(status=status, message=why) for row, (status, why) in zip(rows, reasons, strict=True)]
-
-
-def score_function(metric: str, zero: str) -> Callable[..., Tensor]:
-    """The metric; of IIR with what 0 before and after is."""
-    if metric == "iir":
-        return partial(iir, zero=zero)  # type: ignore[arg-type]
-    return metric_of(metric).function
 
 
 def pair_status(sides: Pair, place: int, metric: str, value: float | None) -> Reason:

@@ -114,17 +114,12 @@ def images(
     pastes = replace(table(spec, k), placing=VARIANTS[placing])
     rows = pastes.splits["test"]
     if first_only:
-        rows = of_first_class(spec, pastes, rows)
+        rows = rows[world(spec.world).scenes.y[pastes.scene[rows]] == FIRST]
     chosen = select(spec, pastes, rows, count, role=f"explained {k}")
     both, alpha = render(spec, pastes, chosen.rows, "os")
     scenes, _ = render(spec, pastes, chosen.rows, "s")
     objects, _ = render(spec, pastes, chosen.rows, "og")
     return Images(*chosen, both, scenes, objects, alpha > 0)
-
-
-def of_first_class(spec: DataSpec, pastes: Pastes, rows: Tensor) -> Tensor:
-    """Those of the rows (n,) of a table whose scene is of the class that always has the common feature."""
-    return rows[world(spec.world).scenes.y[pastes.scene[rows]] == FIRST]
 
 
 def labels_of(net: NetSpec, seen: Images) -> Tensor:

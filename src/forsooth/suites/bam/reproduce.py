@@ -56,8 +56,7 @@ def class_numbers(outcome: Outcome) -> dict[str, int]:
 
 def judge_contrasts(outcome: Outcome, *, metrics: Sequence[str]) -> Judgement:
     """Figs. 4, 8 and 10: MCS, IDR or IIR with their baselines, and the claims on them."""
-    table, lines = contrasts(outcome.rows, metrics)
-    return judgement(table, lines)
+    return judgement(*contrasts(outcome.rows, metrics))
 
 
 def judge_everything(outcome: Outcome) -> Judgement:

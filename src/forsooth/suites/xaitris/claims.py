@@ -37,7 +37,9 @@ SHAP = ("deep_shap", "deep_shap_zero", "gradient_shap", "gradient_shap_5", "shap
 
 def question_1(tables: Tables) -> Iterator[str]:
     """No method is the best everywhere."""
-    orders = {place: by_median(table) for place, table in tables.items()}
+    orders = {}
+    for place, table in tables.items():
+        orders[place] = list(table[of_methods(table)].median().sort_values(ascending=False).index)
     unbeaten = set().union(*orders.values())
     for place, order in orders.items():
         unbeaten -= {name for name in order[1:] if paired(tables[place], order[0], name).low > 0}
@@ -45,11 +47,6 @@ def question_1(tables: Tables) -> Iterator[str]:
     came = outcome(not unbeaten, count == len(tables) > 1)
     words = f"{name} has the best median in {count} of {len(tables)} panels; never clearly behind the best: "
     yield f"Q1, no method is best everywhere: {came}. {words}{', '.join(sorted(unbeaten)) or 'none'}."
-
-
-def by_median(table: DataFrame) -> list[str]:
-    """The methods of a panel, the best first."""
-    return list(table[of_methods(table)].median().sort_values(ascending=False).index)
 
 
 def question_2(tables: Tables) -> Iterator[str]:

@@ -81,7 +81,8 @@ def _figure(results: Results, table: Medians, panels: DataFrame) -> Figure:
 
 def _row_name(figure: Figure, axis: Axes, name: str) -> None:
     """The name of a row of axes, upright at the left."""
-    words = figure.text(0.01, _middle(axis), name)
+    place = axis.get_position()
+    words = figure.text(0.01, (place.y0 + place.y1) / 2, name)
     words.set(rotation=90, va="center", fontsize=10, fontweight="bold")
 
 
@@ -196,12 +197,6 @@ def _names(axis: Axes, table: Medians, order: Sequence[str]) -> None:
     nulls = {method for method, null in zip(table.methods, table.null, strict=True) if null}
     for label, method in zip(axis.get_yticklabels(), order, strict=True):
         name_style(label, null=method in nulls)
-
-
-def _middle(axis: Axes) -> float:
-    """Height of the middle of the axes in the figure, from 0 to 1."""
-    place = axis.get_position()
-    return float(place.y0 + place.y1) / 2
 
 
 FIGURES = {

@@ -42,7 +42,8 @@ def plan(settings: Settings, choice: Choice) -> Plan:
     work: list[Work] = []
     for spec in specs:
         this = round_of(spec, settings, choice)
-        work += [*this.trained, showing_task(this)]
+        shown = {"spec": spec, "samples": settings.samples, "sampling_seed": sampling_seed(choice)}
+        work += [*this.trained, make_task(tasks.show, shown, this.trained, name="examples")]
         for method in methods:
             work += explaining_tasks(method, this)
     work += sweep_tasks(specs, settings, choice)
@@ -62,7 +63,10 @@ def chosen_data(settings: Settings, choice: Choice) -> Iterator[DataSpec]:
     names.check_factors(choice.only, FACTORS)
     sizes = names.kept([str(size) for size in settings.sizes], choice.only, "size")
     scenarios = names.kept(settings.scenarios, choice.only, "scenario")
-    backgrounds = names.kept(known_backgrounds(settings, choice), choice.only, "background")
+    known = list(settings.backgrounds)
+    if choice.data is not None and "IMAGENET" not in known:
+        known.append("IMAGENET")  # photographs are given in order to be used, whether or not the preset has it
+    backgrounds = names.kept(known, choice.only, "background")
     photos = photographs(choice)
     for size, scenario, background in itertools.product(sizes, scenarios, backgrounds):
         yield DataSpec(
@@ -79,13 +83,6 @@ def photographs(choice: Choice) -> Photos:
     if choice.data is None:
         return Photos(None, None)
     return Photos(choice.data, folders.digest(choice.data))
-
-
-def known_backgrounds(settings: Settings, choice: Choice) -> list[str]:
-    """Photographs are given in order to be used, whether or not the preset has IMAGENET."""
-    if choice.data is None:
-        return list(settings.backgrounds)
-    return list(dict.fromkeys([*settings.backgrounds, "IMAGENET"]))
 
 
 def explained_networks(settings: Settings, choice: Choice, spec: DataSpec) -> list[Architecture]:
@@ -124,11 +121,6 @@ def recipe_of(spec: DataSpec, settings: Settings, part: str) -> recipes.Recipe:
     if part == "sweep":  # in a sweep over alpha, chance is a result and no collapse
         restarts = 0
     return replace(recipe, gate=settings.gate, restarts=restarts)
-
-
-def showing_task(this: Round) -> Task:
-    arguments = {"spec": this.spec, "samples": this.settings.samples, "sampling_seed": sampling_seed(this.choice)}
-    return make_task(tasks.show, arguments, this.trained, name="examples")
 
 
 def explaining_tasks(method: Method, this: Round) -> list[Work]:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain, product
 from typing import Any
 
 from pandas import DataFrame
@@ -31,10 +32,6 @@ class Presets:
         return {name: getattr(self, name) for name in kept}
 
 
-def of_size(size: int) -> Presets:
-    return Presets(paper=replace(settings.PAPER, sizes=(size,)), released=replace(settings.RELEASED, sizes=(size,)))
-
-
 def published_cells(table: str, choice: Choice) -> DataFrame:
     """The published accuracies that were not left out."""
     published = papers.table(table)
@@ -60,24 +57,17 @@ def trainings(place: Place, chosen: Settings, choice: Choice) -> list[Task]:
 def plan(presets: Presets, choice: Choice, *, table: str) -> Plan:
     """All trainings of all cells of the table, under both presets."""
     cells = places(published_cells(table, choice))
-    tasks: list[Task] = []
-    for chosen in presets.chosen(choice).values():
-        for place in cells:
-            tasks += trainings(place, chosen, choice)
-    return Plan(tasks=tuple(tasks))
+    by_cell = [trainings(place, chosen, choice) for chosen, place in product(presets.chosen(choice).values(), cells)]
+    return Plan(tasks=tuple(chain.from_iterable(by_cell)))
 
 
 def judge(outcome: Outcome, *, table: str, title: str) -> Judgement:
     """Mean and spread of test accuracy (%) over trainings, `paper` and `released` beside the published mean."""
     published = published_cells(table, outcome.choice)
     presets = outcome.settings.chosen(outcome.choice)
-    lines = []
-    for place in places(published):
-        line: dict[str, float] = {}
-        for name, chosen in presets.items():
-            keys = [task.key for task in trainings(place, chosen, outcome.choice)]
-            line |= accuracy_line(outcome, name, keys)
-        lines.append(line)
+    lines: list[dict[str, float]] = [{} for _ in places(published)]
+    for (name, chosen), (line, place) in product(presets.items(), zip(lines, places(published), strict=True)):
+        line |= accuracy_line(outcome, name, [task.key for task in trainings(place, chosen, outcome.choice)])
     joined = published.join(DataFrame(lines))
     joined["met"] = [met_by(row, presets) for _, row in joined.iterrows()]
     joined = joined.round({name: 1 for name in joined if name != "alpha"})
@@ -141,23 +131,19 @@ def place_name(row: Mapping[str, Any]) -> str:
 def accuracies(name: str, title: str, table: str, *, size: int) -> Reproduction:
     file = f"xaitris_{table}"
     heading = table.replace("_", " ").title()
-    return Reproduction(
-        name=f"xaitris/{name}",
-        title=title,
-        settings=of_size(size),
-        plan=partial(plan, table=file),
-        judge=partial(judge, table=file, title=heading),
-    )
+    presets = Presets(replace(settings.PAPER, sizes=(size,)), replace(settings.RELEASED, sizes=(size,)))
+    judged = partial(judge, table=file, title=heading)
+    return Reproduction(f"xaitris/{name}", title, presets, partial(plan, table=file), judged)
 
 
 REPRODUCTIONS = (
     accuracies("table-b2", "trained accuracy at 8×8", "table_b2", size=8),
     Reproduction(
-        name="xaitris/few-samples",
-        title="LIME and Kernel SHAP by estimator and by number of masks, several draws",
-        settings=few_samples.Settings(),
-        plan=few_samples.plan,
-        judge=few_samples.judge,
+        "xaitris/few-samples",
+        "LIME and Kernel SHAP by estimator and by number of masks, several draws",
+        few_samples.Settings(),
+        few_samples.plan,
+        few_samples.judge,
     ),
     accuracies("table-1", "trained accuracy at 64×64", "table_1", size=64),
     *reproduce_boxes.REPRODUCTIONS,
