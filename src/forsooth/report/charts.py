@@ -1,14 +1,14 @@
 """Figures of numbers: leaderboards and accuracies."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from numpy.typing import NDArray
+from pandas import DataFrame
 
 from forsooth.report.aggregate import Results, panel_names
 from forsooth.report.drawing import (
@@ -30,26 +30,24 @@ from forsooth.report.tables import accuracies
 from forsooth.stats.panels import Floats
 
 
-def leaderboards(results: Results, tables: Tables) -> tuple[Drawing, ...]:
+def leaderboards(results: Results, tables: Tables) -> Iterator[Drawing]:
     """Dot and interval for each method, best first, one column per metric."""
     boards = {metric: board(table) for metric, table in tables.items()}
     if not boards:
-        return ()
+        return
     leads = "; ".join(f"{metric}: {', '.join(lines['method'][:5])}" for metric, lines in boards.items())
-    return (
-        Drawing(
-            name="leaderboard",
-            title="Scores with their intervals",
-            caption="Score (dot) with its 95 % interval (dark line) and the quartiles of all samples (pale line). "
-            "Bands and letters are tie groups: within a band, methods are indistinguishable from its first. "
-            "Grey diamonds never look at the model. A fraction behind a name: it took part in some panels only.",
-            alt=f"Methods ordered by score, best first. {leads}",
-            figure=_boards(boards, {metric: table.sign for metric, table in tables.items()}),
-        ),
+    yield Drawing(
+        name="leaderboard",
+        title="Scores with their intervals",
+        caption="Score (dot) with its 95 % interval (dark line) and the quartiles of all samples (pale line). "
+        "Bands and letters are tie groups: within a band, methods are indistinguishable from its first. "
+        "Grey diamonds never look at the model. A fraction behind a name: it took part in some panels only.",
+        alt=f"Methods ordered by score, best first. {leads}",
+        figure=_boards(boards, {metric: table.sign for metric, table in tables.items()}),
     )
 
 
-def _boards(boards: Mapping[str, pd.DataFrame], signs: Mapping[str, int]) -> Figure:
+def _boards(boards: Mapping[str, DataFrame], signs: Mapping[str, int]) -> Figure:
     """Up to three boards side by side."""
     columns = min(3, len(boards))
     rows = -(-len(boards) // columns)
@@ -70,7 +68,7 @@ def _boards(boards: Mapping[str, pd.DataFrame], signs: Mapping[str, int]) -> Fig
 DIRECTIONS = {1: "more is better →", -1: "← less is better"}
 
 
-def _dots(axis: Axes, lines: pd.DataFrame) -> None:
+def _dots(axis: Axes, lines: DataFrame) -> None:
     place = np.arange(len(lines), dtype=float)
     partial = lines["panels"].lt(lines["of"]).to_numpy()
     place[partial] += 0.6
@@ -84,7 +82,7 @@ def _dots(axis: Axes, lines: pd.DataFrame) -> None:
     axis.spines["left"].set_visible(False)
 
 
-def _scores(axis: Axes, lines: pd.DataFrame, place: Floats) -> None:
+def _scores(axis: Axes, lines: DataFrame, place: Floats) -> None:
     """Quartiles, interval and score of every method; nulls are grey diamonds."""
     colour = np.where(lines["null"], NULL, BLUE)
     axis.hlines(place, lines["q1"], lines["q3"], color=colour, alpha=0.28, linewidth=5)
@@ -123,11 +121,11 @@ def _dot_legend() -> list[Line2D]:
     ]
 
 
-def accuracy(results: Results, tables: Tables) -> tuple[Drawing, ...]:
+def accuracy(results: Results, tables: Tables) -> Iterator[Drawing]:
     """Trained accuracy beside the published one, a line per panel."""
     table = accuracies(results)
     if table.empty:
-        return ()
+        return
     figure = sheet(8, 0.9 + 0.215 * len(table))
     axis = figure.subplots()
     _accuracies(axis, table)
@@ -138,19 +136,17 @@ def accuracy(results: Results, tables: Tables) -> tuple[Drawing, ...]:
     axis.grid(axis="x")
     figure.legend(loc="lower center", ncols=3, frameon=False)
     figure.tight_layout(rect=(0, 0.3 / figure.get_figheight(), 1, 1))
-    return (
-        Drawing(
-            name="accuracies",
-            title="Trained accuracy beside the published one",
-            caption="Mean test accuracy of our trainings (dot), their lowest and highest (pale line), and what the "
-            "paper prints (diamond).",
-            alt=f"Dot plot of test accuracy in {len(table)} panels, {table['published'].count()} of them published",
-            figure=figure,
-        ),
+    yield Drawing(
+        name="accuracies",
+        title="Trained accuracy beside the published one",
+        caption="Mean test accuracy of our trainings (dot), their lowest and highest (pale line), and what the paper "
+        "prints (diamond).",
+        alt=f"Dot plot of test accuracy in {len(table)} panels, {table['published'].count()} of them published",
+        figure=figure,
     )
 
 
-def _accuracies(axis: Axes, table: pd.DataFrame) -> None:
+def _accuracies(axis: Axes, table: DataFrame) -> None:
     place = np.arange(len(table))
     dot = "ours, mean (pale: lowest to highest training)"
     axis.hlines(place, table["lowest"], table["highest"], color=BLUE, alpha=0.3, linewidth=5)
@@ -160,7 +156,7 @@ def _accuracies(axis: Axes, table: pd.DataFrame) -> None:
         _published(axis, table[known], place[known])
 
 
-def _published(axis: Axes, table: pd.DataFrame, place: NDArray[np.int64]) -> None:
+def _published(axis: Axes, table: DataFrame, place: NDArray[np.int64]) -> None:
     """What the paper prints, joined to ours by a line."""
     axis.hlines(place, table["published"], table["accuracy"], color=LINE, linewidth=1, zorder=1)
     look: dict[str, Any] = {"marker": "D", "facecolor": "white", "edgecolor": VERMILION, "linewidth": 1.4}

@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from matplotlib import colormaps
 from numpy.typing import NDArray
+from pandas import DataFrame
 from PIL import Image
 
+from forsooth.frames import only, without
 from forsooth.records import NO_MODEL
 from forsooth.report.aggregate import Results, in_order, panel_names
 from forsooth.report.maps import BEFORE, PLAIN, blocks, mark, mass, nulls, painted, pictures
@@ -54,31 +55,31 @@ def galleries(results: Results) -> list[dict[str, Any]]:
     """What the template shows of the run's maps: a gallery of examples and one of mean maps, where there are any."""
     shown = pictures(results)
     drawable = shown["tensor"].map(lambda name: results.pictures[name].ndim in (2, 3)).astype(bool)
-    shown = shown[drawable & ~shown["method"].isin(CEILING)]
+    shown = without(shown[drawable], method=CEILING)
     wanted = {"example": "examples", "global": "globals"}
     kinds = [kind for kind, exhibit in wanted.items() if exhibit in results.run["exhibits"]]
     made = [_gallery(results, shown, kind) for kind in kinds if shown["kind"].eq(kind).any()]
     return [gallery for gallery in made if gallery["rows"]]
 
 
-def _gallery(results: Results, shown: pd.DataFrame, kind: str) -> dict[str, Any]:
+def _gallery(results: Results, shown: DataFrame, kind: str) -> dict[str, Any]:
     """At the largest scale whose pixels stay within the budget, or else at the smallest."""
-    shown = shown[shown["kind"].isin([kind, *PLAIN])]
+    shown = only(shown, kind=(kind, *PLAIN))
     for scale in SCALES:
-        own = shown[shown["kind"].eq(kind) & shown["place"].lt(scale.samples)]
+        own = only(shown[shown["place"].lt(scale.samples)], kind=kind)
         height, width = shape_of([results.pictures[name] for name in own["tensor"]], scale.side)
         if len(own) * height * width <= BUDGET:
             break
     return _at_scale(results, shown, kind, scale)
 
 
-def _at_scale(results: Results, shown: pd.DataFrame, kind: str, scale: Scale) -> dict[str, Any]:
+def _at_scale(results: Results, shown: DataFrame, kind: str, scale: Scale) -> dict[str, Any]:
     """The gallery with so many samples of a panel and pictures of this size.
 
     rows  name, and samples: label, and for each column the place of its picture in the sheet (NO_MAP, ZEROS: of none)
           and its largest value
     """
-    maps = shown[shown["kind"].eq(kind) & shown["place"].lt(scale.samples)]
+    maps = only(shown[shown["place"].lt(scale.samples)], kind=kind)
     columns = [name for block in [*BEFORE[kind], *blocks(results, set(maps["method"]))] for name in block]
     sheet = Sheet(shape_of([results.pictures[name] for name in maps["tensor"]], scale.side))
     rows = _wall(results, shown, kind).rows(results, sheet, columns, scale.samples)
@@ -121,7 +122,7 @@ class Wall:
     tensors: dict[tuple[Any, ...], str]
     labels: dict[tuple[Any, ...], str]
     labelled: bool
-    lines: pd.DataFrame
+    lines: DataFrame
     key: list[str]
 
     def rows(self, results: Results, sheet: "Sheet", columns: Sequence[str], samples: int) -> list[dict[str, Any]]:
@@ -160,9 +161,9 @@ class Wall:
 ANY = ""  # of models and of labels
 
 
-def _wall(results: Results, shown: pd.DataFrame, kind: str) -> Wall:
+def _wall(results: Results, shown: DataFrame, kind: str) -> Wall:
     factors = list(results.run["factors"])
-    lines = _lines(shown[shown["kind"].eq(kind) & shown["place"].eq(0)], factors)
+    lines = _lines(only(shown, kind=kind, place=0), factors)
     labelled = bool(lines.duplicated(factors).any())
     key = [name for name in factors if name != "model"]
     tensors: dict[tuple[Any, ...], str] = {}
@@ -179,11 +180,11 @@ def _wall(results: Results, shown: pd.DataFrame, kind: str) -> Wall:
     return Wall(tensors, labels, labelled, in_order(results, lines), key)
 
 
-def _lines(first: pd.DataFrame, factors: list[str]) -> pd.DataFrame:
+def _lines(first: DataFrame, factors: list[str]) -> DataFrame:
     """Factors and label of every row, from the maps of first samples: those of models, unless there are none."""
     own = first
     if "model" in factors:
-        own = first[~first["model"].isin([NO_MODEL, ANY])]
+        own = without(first, model=(NO_MODEL, ANY))
     if own.empty:
         own = first
     return own[[*factors, "label"]].drop_duplicates()

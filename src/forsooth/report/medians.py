@@ -6,8 +6,8 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
+from pandas import DataFrame
 
 from forsooth.report.aggregate import Results, in_order, took_part
 from forsooth.stats import differences
@@ -40,13 +40,13 @@ class Medians:
     metric: str
     sign: int
     bounds: tuple[float, float]
-    panels: pd.DataFrame
+    panels: DataFrame
     methods: tuple[str, ...]
     null: NDArray[np.bool_]
     rival: NDArray[np.bool_]
     value: Floats
     chance: tuple[Panel, ...]
-    rows: pd.DataFrame
+    rows: DataFrame
 
     @cached_property
     def standings(self) -> Standings:
@@ -85,7 +85,7 @@ def medians(results: Results, metric: str) -> Medians:
     )
 
 
-def _methods(results: Results, rows: pd.DataFrame) -> tuple[str, ...]:
+def _methods(results: Results, rows: DataFrame) -> tuple[str, ...]:
     """Who took part, in the order of the run."""
     present = list(rows["method"].unique())
     known = [name for name in results.run["methods"] if name in present]

@@ -1,14 +1,27 @@
 """What every plan does: find methods, metrics and networks by name, and ask a method of all who can answer it."""
 
 from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from forsooth import models, names, plugins, scores
+from forsooth import models, names, plugins, scores, seeds
 from forsooth.attributions import METHODS
 from forsooth.records import Architecture, Choice, Method, Metric, Plan, Row, Task, UsageError
 from forsooth.suites import explain
 
 Work = Task | Row  # what is to be done, or the row of those who cannot meet
+
+
+@dataclass(frozen=True)
+class Round:
+    """What all tasks of a plan, or of a part of it, are made from."""
+
+    settings: Any
+    choice: Choice
+
+    def seed(self, *names: str | int) -> int:
+        """The seed that goes by these names."""
+        return seeds.derive(self.choice.seed, *names)
 
 
 def methods(settings: Any, choice: Choice) -> list[Method]:

@@ -41,11 +41,10 @@ class Reader:
 
 
 @dataclass(frozen=True)
-class Round:
+class Round(planning.Round):
     """One kind of data: the panels and the tasks of all trainings on it, and what is asked of them."""
 
     settings: Settings
-    choice: Choice
     spec: DataSpec
     trained: Mapping[Panel, Task]
 
@@ -197,7 +196,7 @@ def ask_of(method: Method, panel: Panel, this: Round) -> Ask:
         metrics=planning.versions(this.settings.metrics),
         show=panel.model_seed < 1,
         keep=bool(method.belongs_to),
-        seed=seeds.derive(this.choice.seed, "method", panel.model_seed),
+        seed=this.seed("method", panel.model_seed),
         device=this.choice.device,
     )
 

@@ -25,23 +25,19 @@ KINDS = {"image": "an image", "table": "a table", "words": "words"}
 
 
 @dataclass(frozen=True)
-class Experiment:
+class Experiment(planning.Round):
     """A panel, all trainings of its network, and the tasks that can be asked of them.
 
     What is explained are inputs that all trainings get right.
     """
 
+    settings: Settings
     panel: Panel
     trained: Sequence[Task]
-    settings: Settings
-    choice: Choice
 
     @property
     def title(self) -> str:
         return title(self.panel)
-
-    def seed(self, *names: str | int) -> int:
-        return seeds.derive(self.choice.seed, *names)
 
     def having(self, **changes: Any) -> "Experiment":
         """The same under changed settings."""
@@ -149,7 +145,7 @@ def panels_of(source: data.DataSpec, net: str, settings: Settings, choice: Choic
 
 def experiment_of(panel: Panel, settings: Settings, choice: Choice) -> Experiment:
     trainings = [Network(panel.source, panel.net, number) for number in range(panel.trainings)]
-    return Experiment(panel, [training_task(network, choice) for network in trainings], settings, choice)
+    return Experiment(settings, choice, panel, [training_task(network, choice) for network in trainings])
 
 
 def experiment_on(dataset: str, settings: Settings, choice: Choice) -> Experiment:

@@ -22,11 +22,10 @@ FACTORS = ("size", "scenario", "background", "model")
 
 
 @dataclass(frozen=True)
-class Round:
+class Round(planning.Round):
     """One dataset: the panels and the tasks of all trainings on it, and what is asked of them."""
 
     settings: Settings
-    choice: Choice
     spec: DataSpec
     panels: Sequence[Panel]
     trained: Sequence[Task]
@@ -141,7 +140,7 @@ def asking_tasks(method: Method, index: int, panel: Panel, this: Round) -> list[
         samples=settings.samples,
         output="logits" if method.name in settings.logits_for else settings.output,
         softmax=settings.softmax,
-        seed=seeds.derive(this.choice.seed, "method", panel.model_seed),
+        seed=this.seed("method", panel.model_seed),
         sampling_seed=sampling_seed(this.choice),
         device=this.choice.device,
     )
