@@ -1,7 +1,7 @@
 """The plan of the articles suite: train every reader, let rationale models select, ask every method."""
 
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from forsooth import names, plugins, seeds
@@ -61,8 +61,7 @@ def plan(settings: Settings, choice: Choice) -> Plan:
         work += this.trained.values()
         work += selecting_tasks(this)
         work += page_tasks(this)
-        for method in methods:
-            work += explaining_tasks(method, this)
+        work += explaining_tasks(methods, this)
     return planning.planned(work, FACTS)
 
 
@@ -133,7 +132,7 @@ def round_of(spec: DataSpec, settings: Settings, choice: Choice) -> Round:
         arguments = {
             "spec": spec,
             "net": NetSpec(reader.net.name, reader.net.version, variant),
-            "recipe": recipe(reader, settings),
+            "recipe": recipe_of(reader, settings),
             "panel": panel,
             "seed": seeds.derive(choice.seed, "training", reader.number),
             "device": choice.device,
@@ -142,7 +141,7 @@ def round_of(spec: DataSpec, settings: Settings, choice: Choice) -> Round:
     return Round(settings, choice, spec, trained)
 
 
-def recipe(reader: Reader, settings: Settings) -> TextRecipe:
+def recipe_of(reader: Reader, settings: Settings) -> TextRecipe:
     """How the reader is trained: as its preset says, towards its own rate."""
     name = reader.net.name
     preset = RECIPES[settings.recipe][name]
@@ -172,20 +171,19 @@ def page_tasks(this: Round) -> Iterator[Task]:
         yield make_task(selections.optimum, shared, name="lines of Fig. 8")
 
 
-def explaining_tasks(method: Method, this: Round) -> list[Work]:
-    """Tasks of one method on all models of the main rate, and rows for those it cannot meet."""
+def explaining_tasks(methods: Sequence[Method], this: Round) -> Iterator[Work]:
+    """Tasks of every method on all models of the main rate, and rows for those who cannot meet."""
     main = [panel for panel in this.trained if panel.rate in (None, rates(this.spec, this.settings)[0])]
     panels = [*main, Panel(this.spec.setting.kind)]  # the last is that of no model: -1 is its place
     needs = [this.trained[panel] for panel in main]
 
-    def ask(index: int) -> list[Task]:
+    def ask(method: Method, index: int) -> Iterator[Task]:
         panel = panels[index]
         arguments = {"spec": this.spec, "index": index, "ask": ask_of(method, panel, this), "panel": panel}
         where = panel.kind if method.null else title(panel)
-        return [make_task(tasks.explain, arguments, needs, name=f"explain: {method.name}, {where}")]
+        yield make_task(tasks.explain, arguments, needs, name=f"explain: {method.name}, {where}")
 
-    templates = [panel.row("scores", "articles") for panel in main]
-    return planning.asked(method, templates, unable=unable, ask=ask)
+    return planning.asked(methods, [panel.row("scores", "articles") for panel in main], ask, unable)
 
 
 def ask_of(method: Method, panel: Panel, this: Round) -> Ask:

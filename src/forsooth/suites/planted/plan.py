@@ -15,7 +15,7 @@ from forsooth.datasets.visibility import adjusted
 from forsooth.engine import make_task
 from forsooth.models import recipes
 from forsooth.models.gates import Gate
-from forsooth.records import NO_MODEL, Choice, Dataset, Method, Plan, Task, UsageError, Value
+from forsooth.records import NO_MODEL, Choice, Dataset, Method, Plan, Row, Task, UsageError, Value
 from forsooth.suites import planning
 from forsooth.suites.planted import data
 from forsooth.suites.planted.data import DataSpec
@@ -201,20 +201,23 @@ def training_task(this: Round, net: str) -> Task:
     return make_task(train, arguments, name=f"train {net}, {title(panel)}")
 
 
-def explaining_tasks(this: Round, experiment: str) -> Iterator[Task]:
+def explaining_tasks(this: Round, experiment: str) -> Iterator[planning.Work]:
     """A task for every method and network; a null ignores the model, so it is asked once for all of them.
 
     One task makes the maps and scores them, since maps are not stored.
     """
     panel = this.panel
     where = {**panel.columns, "experiment": experiment, "part": PARTS[experiment]}
-    nets = {k: task.arguments["net"] for k, task in enumerate(this.trained)}
-    for name in this.choice.methods or methods_of(experiment, this.settings):
-        method = plugins.method(name, METHODS)
-        ask = ask_of(method, experiment, this)
-        for index, net in ({-1: NO_MODEL} if method.null else nets).items():
-            arguments = {"spec": panel.spec, "index": index, "ask": ask, "columns": {**where, "model": net}}
-            yield make_task(explain, arguments, this.trained, name=f"explain: {name}, {net}, {title(panel)}")
+    methods = [plugins.method(name, METHODS) for name in this.choice.methods or methods_of(experiment, this.settings)]
+    nets = [*(task.arguments["net"] for task in this.trained), NO_MODEL]  # the last is that of no network
+
+    def ask(method: Method, index: int) -> Iterator[Task]:
+        columns = {**where, "model": nets[index]}
+        arguments = {"spec": panel.spec, "index": index, "ask": ask_of(method, experiment, this), "columns": columns}
+        name = f"explain: {method.name}, {nets[index]}, {title(panel)}"
+        yield make_task(explain, arguments, this.trained, name=name)
+
+    return planning.asked(methods, [Row("planted", "scores", model=net) for net in nets[:-1]], ask)
 
 
 def ask_of(method: Method, experiment: str, this: Round) -> Ask:

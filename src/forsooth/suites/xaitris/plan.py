@@ -43,8 +43,7 @@ def plan(settings: Settings, choice: Choice) -> Plan:
         this = round_of(spec, settings, choice)
         shown = {"spec": spec, "samples": settings.samples, "sampling_seed": sampling_seed(choice)}
         work += [*this.trained, make_task(tasks.show, shown, this.trained, name="examples")]
-        for method in methods:
-            work += explaining_tasks(method, this)
+        work += explaining_tasks(methods, this)
     work += sweep_tasks(specs, settings, choice)
     work += strategy_tasks(specs, settings)
     return planning.planned(work, facts(specs) + said_of_bounds(specs, settings))
@@ -122,20 +121,29 @@ def recipe_of(spec: DataSpec, settings: Settings, part: str) -> recipes.Recipe:
     return replace(recipe, gate=settings.gate, restarts=restarts)
 
 
-def explaining_tasks(method: Method, this: Round) -> list[Work]:
-    """Tasks of one method on all networks of a dataset, and rows for those it cannot meet."""
-    panels = [*this.panels, data.panel(this.spec)]  # the last is that of no network: -1 is its place
-    templates = [panel.row("scores") for panel in this.panels]
-    return planning.asked(
-        method, templates, unable=unable, ask=lambda index: asking_tasks(method, index, panels[index], this)
-    )
+def explaining_tasks(methods: Sequence[Method], this: Round) -> Iterator[Work]:
+    """Of every method and network of a dataset a task that makes the maps and one that scores them.
 
-
-def asking_tasks(method: Method, index: int, panel: Panel, this: Round) -> list[Task]:
-    """One task that makes the maps, one that scores them: a new score needs no new maps."""
-    settings = this.settings
+    A new score needs no new maps.
+    """
     spec = this.spec
-    ask = tasks.Ask(
+    panels = [*this.panels, data.panel(spec)]  # the last is that of no network: -1 is its place
+    judged = {"spec": spec, "metrics": planning.versions(this.settings.metrics), **bounds(this.settings, spec)}
+
+    def ask(method: Method, index: int) -> Iterator[Task]:
+        panel = panels[index]
+        what = f"{method.name}, {panel.model}, {data.title(spec)}"
+        arguments = {"spec": spec, "index": index, "ask": ask_of(method, panel, this)}
+        maps = make_task(tasks.explain, arguments, this.trained, name=f"explain: {what}")
+        yield maps
+        yield make_task(tasks.score, {**judged, "panel": panel, "method": method.name}, [maps], name=f"score: {what}")
+
+    return planning.asked(methods, [panel.row("scores") for panel in this.panels], ask, unable)
+
+
+def ask_of(method: Method, panel: Panel, this: Round) -> tasks.Ask:
+    settings = this.settings
+    return tasks.Ask(
         **plugins.identity(method),
         samples=settings.samples,
         output="logits" if method.name in settings.logits_for else settings.output,
@@ -144,12 +152,6 @@ def asking_tasks(method: Method, index: int, panel: Panel, this: Round) -> list[
         sampling_seed=sampling_seed(this.choice),
         device=this.choice.device,
     )
-    what = f"{method.name}, {panel.model}, {data.title(spec)}"
-    maps = make_task(tasks.explain, {"spec": spec, "index": index, "ask": ask}, this.trained, name=f"explain: {what}")
-    versions = planning.versions(settings.metrics)
-    judged = {"spec": spec, "panel": panel, "method": method.name, "metrics": versions}
-    judged |= bounds(settings, spec)
-    return [maps, make_task(tasks.score, judged, [maps], name=f"score: {what}")]
 
 
 def sweep_tasks(specs: Sequence[DataSpec], settings: Settings, choice: Choice) -> Iterator[Task]:
