@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from pandas import DataFrame
 
 from forsooth.report.aggregate import Results, panel_names
+from forsooth.report.axes import legend_below, names_beside
 from forsooth.report.drawing import (
     BLUE,
     FAINT,
@@ -60,7 +61,7 @@ def _boards(boards: Mapping[str, DataFrame], signs: Mapping[str, int]) -> Figure
         _dots(axis, lines)
         note(axis, metric, (0, 1), (0, 6), bold=True)
         note(axis, DIRECTIONS[signs[metric]], (1, 1), (0, 6), align="right")
-    figure.legend(handles=_dot_legend(), loc="lower center", ncols=5, frameon=False, fontsize=8)
+    figure.legend(handles=DOT_LEGEND, loc="lower center", ncols=5, frameon=False, fontsize=8)
     figure.tight_layout(rect=(0, 0.3 / figure.get_figheight(), 1, 1), w_pad=2)
     return figure
 
@@ -112,13 +113,12 @@ def _bands(axis: Axes, groups: list[str], place: Floats) -> None:
         axis.annotate(letter, (1, middle), (4, 0), ("axes fraction", "data"), "offset points", va="center", color=MUTED)
 
 
-def _dot_legend() -> list[Line2D]:
-    return [
-        Line2D([], [], marker="o", color=BLUE, linestyle="", label="method"),
-        Line2D([], [], marker="D", color=NULL, linestyle="", markersize=5, label="null (never looks at the model)"),
-        Line2D([], [], color=INK, linewidth=1.6, label="95 % interval"),
-        Line2D([], [], color=BLUE, alpha=0.28, linewidth=5, label="quartiles of samples"),
-    ]
+DOT_LEGEND = (
+    Line2D([], [], marker="o", color=BLUE, linestyle="", label="method"),
+    Line2D([], [], marker="D", color=NULL, linestyle="", markersize=5, label="null (never looks at the model)"),
+    Line2D([], [], color=INK, linewidth=1.6, label="95 % interval"),
+    Line2D([], [], color=BLUE, alpha=0.28, linewidth=5, label="quartiles of samples"),
+)
 
 
 def accuracy(results: Results, tables: Tables) -> Iterator[Drawing]:
@@ -130,12 +130,9 @@ def accuracy(results: Results, tables: Tables) -> Iterator[Drawing]:
     axis = figure.subplots()
     _accuracies(axis, table)
     gate_line(axis, results, vertical=True)
-    axis.set_yticks(range(len(table)), panel_names(results, table))
-    axis.set_ylim(len(table) - 0.4, -0.6)
+    names_beside(axis, panel_names(results, table))
     axis.set_xlabel("test accuracy, %")
-    axis.grid(axis="x")
-    figure.legend(loc="lower center", ncols=3, frameon=False)
-    figure.tight_layout(rect=(0, 0.3 / figure.get_figheight(), 1, 1))
+    legend_below(figure, ncols=3)
     yield Drawing(
         name="accuracies",
         title="Trained accuracy beside the published one",

@@ -11,11 +11,11 @@ from pandas import DataFrame
 from forsooth.frames import only
 from forsooth.records import NO_MODEL
 from forsooth.report.aggregate import Results, levels, with_failures
+from forsooth.report.axes import Look, grid, legend_below, marks, names_beside, words_below
 from forsooth.report.drawing import BLUE, GREEN, INK, ORANGE, Drawing, Tables, note, sheet
 from forsooth.suites.articles.reproduce_post_hoc import attr_interval
 from forsooth.suites.articles.reproduce_rationales import selection_table
 from forsooth.suites.articles.text_figure import articles_attention, articles_text
-from forsooth.suites.axes import Look, grid, legend_below, marks, names_beside, words_below
 
 # As in Figs. 5 and 7 of [zhou2022feature]: orange and blue articles, green for the rest.
 WORDS = {"attr_words": ORANGE, "attr_words_non_correlating": BLUE, "attr_words_other": "#b9dccd"}

@@ -18,8 +18,8 @@ from pandas import DataFrame
 from forsooth.frames import only
 from forsooth.records import NO_MODEL
 from forsooth.report.aggregate import Results, levels
+from forsooth.report.axes import legend_below
 from forsooth.report.drawing import BLUE, GREEN, INK, MUTED, ORANGE, Drawing, Tables, note, sheet
-from forsooth.suites.axes import legend_below
 from forsooth.wording import Place, lines_of, placed, text
 
 Floats = NDArray[np.float64]

@@ -14,9 +14,9 @@ from pandas import DataFrame, concat
 
 from forsooth.frames import only
 from forsooth.report.aggregate import Results
+from forsooth.report.axes import Look, legend_below, marks, names_beside
 from forsooth.report.drawing import BLUE, INK, MUTED, NULL, ORANGE, VERMILION, Drawing, Tables, colours, note, sheet
 from forsooth.stats.bootstrap import TRIALS
-from forsooth.suites.axes import Look, legend_below, marks, names_beside
 from forsooth.suites.bam import tables as numbers
 from forsooth.suites.bam.tasks import UNFAMILIAR
 

@@ -13,9 +13,9 @@ from pandas import DataFrame
 
 from forsooth.frames import only
 from forsooth.report.aggregate import Results, levels
+from forsooth.report.axes import grid, legend_below, names_beside, words_below
 from forsooth.report.drawing import BLUE, GREEN, INK, MUTED, ORANGE, VERMILION, Drawing, Tables, sheet
 from forsooth.scores.planted import shapley_range
-from forsooth.suites.axes import grid, legend_below, names_beside, words_below
 from forsooth.suites.planted.means import model_means
 
 PRESENCE = {"with": (BLUE, "o"), "without": (ORANGE, "x")}

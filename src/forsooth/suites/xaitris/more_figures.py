@@ -11,9 +11,9 @@ from pandas import DataFrame
 from forsooth.frames import only
 from forsooth.report import maps
 from forsooth.report.aggregate import Results, levels
+from forsooth.report.axes import grid, legend_below, words_below
 from forsooth.report.charts import gate_line
 from forsooth.report.drawing import HUES, MARKERS, Drawing, Tables, note, outer_groups, present, roles, sheet
-from forsooth.suites.axes import grid, legend_below, words_below
 from forsooth.wording import number
 
 
