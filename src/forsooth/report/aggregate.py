@@ -176,6 +176,12 @@ def levels(results: Results, factor: str) -> tuple[str, ...]:
     return tuple([level for level in order if level in seen] + [level for level in seen if level not in order])
 
 
+def methods_in(results: Results, frame: DataFrame) -> list[str]:
+    """The methods that `frame` has, in the order of the run."""
+    there = set(frame["method"])
+    return [name for name in results.run["methods"] if name in there]
+
+
 def in_order(results: Results, frame: DataFrame) -> DataFrame:
     """`frame` sorted by its factor columns, in the order of their levels."""
     factors = [factor for factor in results.run["factors"] if factor in frame]

@@ -13,9 +13,9 @@ import pandas as pd
 from numpy.typing import NDArray
 from pandas import DataFrame
 
-from forsooth.frames import only
+from forsooth.frames import only, without
 from forsooth.records import NO_MODEL
-from forsooth.report.aggregate import Results, in_order, panel_names
+from forsooth.report.aggregate import Results, in_order, methods_in, panel_names
 from forsooth.report.anchors import anchor
 from forsooth.report.maps import nulls
 from forsooth.report.medians import CEILING
@@ -87,8 +87,7 @@ def panel(
     places = [place for place in sorted(documents) if weights["place"].eq(place).any()]
     if not places:
         return
-    there = set(weights["method"]) - set(CEILING)
-    methods = [method for method in results.run["methods"] if method in there]
+    methods = methods_in(results, without(weights, method=CEILING))
     shades = [shades_at(results, only(weights, place=place), methods) for place in places]
     first = documents[places[0]]
     yield {

@@ -10,9 +10,9 @@ from pandas import DataFrame
 
 from forsooth.frames import only
 from forsooth.records import NO_MODEL
-from forsooth.report.aggregate import Results, levels, with_failures
+from forsooth.report.aggregate import Results, levels, methods_in, with_failures
 from forsooth.report.axes import Look, grid, legend_below, marks, names_beside, words_below
-from forsooth.report.drawing import BLUE, GREEN, INK, ORANGE, Drawing, Tables, note, sheet
+from forsooth.report.drawing import BLUE, GREEN, INK, ORANGE, Drawing, Tables, note, present, sheet
 from forsooth.suites.articles.reproduce_post_hoc import attr_interval
 from forsooth.suites.articles.reproduce_rationales import selection_table
 from forsooth.suites.articles.text_figure import articles_attention, articles_text
@@ -41,7 +41,7 @@ def articles_shares(results: Results, tables: Tables) -> Iterator[Drawing]:
     if "frequency" not in rows or "kind" not in rows:
         return
     rows = with_failures(only(rows, metric=WORDS))
-    models = [model for model in levels(results, "model") if rows["model"].eq(model).any()]
+    models = present(results, "model", rows)
     if not models:
         return
     kinds = levels(results, "kind")
@@ -60,7 +60,7 @@ def articles_shares(results: Results, tables: Tables) -> Iterator[Drawing]:
 
 def _shares(results: Results, rows: DataFrame, kinds: tuple[str, ...], models: list[str]) -> Figure:
     """A grid of kinds by models."""
-    methods = [name for name in results.run["methods"] if rows["method"].eq(name).any()]
+    methods = methods_in(results, rows)
     figure = sheet(max(7.6, 2.1 + 2.6 * len(models)), 0.9 + len(kinds) * (0.4 + 0.17 * len(methods)))
     axes = grid(figure, kinds, models)
     names_beside(figure.axes[0], methods)
@@ -106,7 +106,7 @@ def articles_selection(results: Results, tables: Tables) -> Iterator[Drawing]:
     if table.empty:
         return
     best = only(rows, part="optimum", status="ok")
-    kinds = [kind for kind in levels(results, "kind") if table["kind"].eq(kind).any()]
+    kinds = present(results, "kind", table)
     rates = ", ".join(f"{line.kind} {line.model} {line.selected:.1%}" for line in table.itertuples())
     yield Drawing(
         name="articles_selection",

@@ -5,7 +5,6 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection, PatchCollection
@@ -17,10 +16,11 @@ from pandas import DataFrame
 
 from forsooth.frames import only
 from forsooth.records import NO_MODEL
-from forsooth.report.aggregate import Results, levels
+from forsooth.report.aggregate import Results, levels, methods_in
 from forsooth.report.axes import legend_below
 from forsooth.report.drawing import BLUE, GREEN, INK, MUTED, ORANGE, Drawing, Tables, note, sheet
-from forsooth.wording import Place, lines_of, placed, text
+from forsooth.report.passages import texts
+from forsooth.wording import Place, lines_of, placed
 
 Floats = NDArray[np.float64]
 POINTS = 8.0  # size of the letters
@@ -31,7 +31,6 @@ GAP = 0.6  # lines between paragraphs
 FONT = "DejaVu Sans Mono"  # matplotlib brings it along
 LETTERS: dict[str, Any] = {"family": FONT, "fontsize": POINTS, "parse_math": False, "va": "center"}
 UNKNOWN = "?"
-COLUMNS = ("tensor", "shows", "kind", "model", "method", "words", "place")
 LEGEND = [
     Patch(color=ORANGE, label="correlating articles"),
     Patch(color=BLUE, label="non-correlating articles"),
@@ -107,16 +106,12 @@ def _bars(axis: Axes, document: Document, weights: Floats) -> None:
 
 def _pages(results: Results) -> Iterator[Page]:
     """Every kind of data and model that has a map of its own; maps that ignore the model are on all pages."""
-    pictures = DataFrame(results.run["pictures"]).reindex(columns=list(COLUMNS))
-    pictures = only(pictures, tensor=list(results.pictures))
-    pictures = pictures[pd.to_numeric(pictures["place"]).fillna(0).eq(0)]  # the first; runs of before had no places
-    documents = only(pictures, shows="document")
-    weights = only(pictures, shows="weights")
-    for kind, own in documents.groupby(documents["kind"].map(text), sort=False):
+    shown = only(texts(results), place=0)  # the first
+    for kind, own in only(shown, shows="document").groupby("kind", sort=False):
         first = own.iloc[0]
         document = Document([_plain(word) for word in first["words"]], results.pictures[first["tensor"]])
         for model in levels(results, "model"):
-            here = weights[weights["kind"].map(text).eq(kind) & weights["model"].isin([model, NO_MODEL])]
+            here = only(shown, shows="weights", kind=kind, model=(model, NO_MODEL))
             if here["model"].eq(model).any():
                 yield Page(kind, model, document, _maps(results, here))
 
@@ -124,8 +119,7 @@ def _pages(results: Results) -> Iterator[Page]:
 def _maps(results: Results, pictures: DataFrame) -> dict[str, Floats]:
     """The weights (length,) of each method, in the order of the run."""
     tensors = dict(zip(pictures["method"], pictures["tensor"], strict=True))
-    methods = [name for name in results.run["methods"] if name in tensors]
-    return {name: results.pictures[tensors[name]].astype(float) for name in methods}
+    return {name: results.pictures[tensors[name]].astype(float) for name in methods_in(results, pictures)}
 
 
 def _plain(word: str) -> str:

@@ -21,6 +21,7 @@ from forsooth.suites.planning import Work
 
 FACTORS = ("dataset", "model", "player", "end", "fraction")
 AT_ONCE = 8  # inputs played in one task, so that little is lost when a run is stopped
+Training = Callable[[Network, Choice], Task]
 KINDS = {"image": "an image", "table": "a table", "words": "words"}
 
 
@@ -95,11 +96,14 @@ class Experiment(planning.Round):
         )
 
 
-def plan(settings: Settings, choice: Choice) -> Plan:
-    """All tasks of the chosen panels and methods, and a row for each two that cannot meet."""
+def plan(settings: Settings, choice: Choice, *, training: Training | None = None) -> Plan:
+    """All tasks of the chosen panels and methods, and a row for each two that cannot meet.
+
+    training  makes the task that leaves a network; None: the suite's own
+    """
     work: list[Work] = []
     for panel in chosen_panels(settings, choice):
-        work += panel_work(experiment_of(panel, settings, choice))
+        work += panel_work(experiment_of(panel, settings, choice, training or training_task))
     return planning.planned(work, facts(settings, choice))
 
 
@@ -143,9 +147,9 @@ def panels_of(source: data.DataSpec, net: str, settings: Settings, choice: Choic
                 yield Panel(source, net, training=training, player=player, trainings=trainings)
 
 
-def experiment_of(panel: Panel, settings: Settings, choice: Choice) -> Experiment:
-    trainings = [Network(panel.source, panel.net, number) for number in range(panel.trainings)]
-    return Experiment(settings, choice, panel, [training_task(network, choice) for network in trainings])
+def experiment_of(panel: Panel, settings: Settings, choice: Choice, training: Training) -> Experiment:
+    networks = [Network(panel.source, panel.net, number) for number in range(panel.trainings)]
+    return Experiment(settings, choice, panel, [training(network, choice) for network in networks])
 
 
 def experiment_on(dataset: str, settings: Settings, choice: Choice) -> Experiment:
@@ -154,7 +158,7 @@ def experiment_on(dataset: str, settings: Settings, choice: Choice) -> Experimen
     for net in settings.models:
         own = [panel for panel in panels if panel.net == net]
         if own:
-            return experiment_of(own[0], settings, choice)
+            return experiment_of(own[0], settings, choice, training_task)
     fit = ", ".join(data.entry_for(dataset).models)
     raise UsageError(f"`models` must name a network for {dataset} ({fit}), got {', '.join(settings.models)}")
 

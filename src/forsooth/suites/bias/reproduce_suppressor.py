@@ -15,7 +15,7 @@ from forsooth.suites.bias import data
 from forsooth.suites.bias.experiment import part_rows
 from forsooth.suites.bias.plan import plan
 from forsooth.suites.bias.settings import Settings
-from forsooth.suites.bias.stage import BACKGROUND, PREFIX, REFERENCES, Network, Panel, drawn, row_of
+from forsooth.suites.bias.stage import BACKGROUND, PREFIX, REFERENCES, Network, Panel, drawn, row_of, title
 from forsooth.suites.verdicts import judgement
 
 TOLERANCE = 1e-3
@@ -27,7 +27,7 @@ FOUR_DIGITS = ("signal", "our_signal", "suppressor", "our_suppressor", "largest_
 
 def plan_suppressor(settings: Settings, choice: Choice) -> Plan:
     """A run of the suite on the best linear model in place of a trained one, and what its answers should have been."""
-    run = with_known_network(plan(settings, choice))
+    run = plan(settings, choice, training=known_training)
     by_key = {task.key: task for task in run.tasks}
     compared = []
     for scored in run.tasks:
@@ -50,18 +50,9 @@ def known_network(*, panel: Network, device: str) -> Cell:
     return Cell(tensors={**networks.weights_of(module, PREFIX), "correct": everyone}, facts={"passed": True})
 
 
-def with_known_network(run: Plan) -> Plan:
-    """The plan with trainings replaced by `known_network`; all other tasks are as they were."""
-    tasks: dict[str, Task] = {}
-    for old in run.tasks:
-        needs = [tasks[key] for key in old.needs]
-        function = old.function
-        arguments = dict(old.arguments)
-        if old.id == "bias.train":
-            function = known_network
-            arguments = {name: arguments[name] for name in ("panel", "device")}
-        tasks[old.key] = make_task(function, arguments, needs, name=old.name)
-    return dataclasses.replace(run, tasks=tuple(tasks.values()))
+def known_training(network: Network, choice: Choice) -> Task:
+    """In the place of the suite's own training; all other tasks are as they were."""
+    return make_task(known_network, {"panel": network, "device": choice.device}, name=f"train {title(network)}")
 
 
 @task("bias.closed_form")

@@ -12,9 +12,9 @@ from matplotlib.patches import Patch
 from pandas import DataFrame
 
 from forsooth.frames import only
-from forsooth.report.aggregate import Results, levels
+from forsooth.report.aggregate import Results, methods_in
 from forsooth.report.axes import grid, legend_below, names_beside, words_below
-from forsooth.report.drawing import BLUE, GREEN, INK, MUTED, ORANGE, VERMILION, Drawing, Tables, sheet
+from forsooth.report.drawing import BLUE, GREEN, INK, MUTED, ORANGE, VERMILION, Drawing, Tables, present, sheet
 from forsooth.scores.planted import shapley_range
 from forsooth.suites.planted.means import model_means
 
@@ -109,8 +109,8 @@ def drawings_of(curve: Curve, results: Results) -> Iterator[Drawing]:
 
 
 def curves_figure(results: Results, points: DataFrame, curve: Curve) -> Figure:
-    methods = [name for name in results.run["methods"] if name in set(points["method"])]
-    kinds = [name for name in levels(results, "manipulation") if name in set(points["manipulation"])]
+    methods = methods_in(results, points)
+    kinds = present(results, "manipulation", points)
     figure = sheet(max(5.2, 2.1 + 1.65 * len(kinds)), 1.0 + 1.05 * len(methods))
     for (method, kind), axis in grid(figure, methods, kinds).items():
         draw_panel(axis, only(points, method=method, manipulation=kind), curve)
