@@ -227,7 +227,7 @@ class Sheet:
         """Values (h, w) or (h, w, 3) in the sheet's shape."""
         if values.shape[:2] == self.shape:
             return np.asarray(values, dtype=float)
-        self.averaged = self.averaged or values.shape[0] > self.shape[0] or values.shape[1] > self.shape[1]
+        self.averaged = self.averaged or is_larger(values, self.shape)
         return resized(values, self.shape)
 
     def lines(self, which: str) -> int:
@@ -263,10 +263,15 @@ class Sheet:
         return sheet
 
 
+def is_larger(values: NDArray[Any], shape: tuple[int, int]) -> bool:
+    """Whether values (h, w) or (h, w, 3) have more pixels a side than the shape."""
+    return bool(values.shape[0] > shape[0] or values.shape[1] > shape[1])
+
+
 def resized(values: NDArray[Any], shape: tuple[int, int]) -> NDArray[np.float64]:
     """Values (h, w) or (h, w, 3) in another shape: averaged down, or every pixel the nearest."""
     how = Image.Resampling.NEAREST
-    if values.shape[0] > shape[0] or values.shape[1] > shape[1]:
+    if is_larger(values, shape):
         how = Image.Resampling.BOX
     layers = np.moveaxis(np.atleast_3d(values).astype(np.float32), -1, 0)
     parts = [np.asarray(Image.fromarray(layer).resize(shape[::-1], how)) for layer in layers]

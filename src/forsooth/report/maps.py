@@ -116,7 +116,7 @@ def _line(
     results: Results, pictures: DataFrame, row: Series, *, key: Sequence[str], kind: str
 ) -> dict[str, NDArray[Any]]:
     """Column -> picture of one row."""
-    here = pictures[(pictures[list(key)] == row[list(key)]).all(axis=1)]
+    here = only(pictures, **row[list(key)].to_dict())
     plain = only(here, kind=PLAIN)
     same = only(plain, label=row["label"])
     found: dict[str, NDArray[Any]] = {}

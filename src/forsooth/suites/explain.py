@@ -246,7 +246,14 @@ def score_rows(
         values = metric.function(maps, *(reads[name] for name in metric.reads))
         own = template.having(metric=metric.name)
         rows += rows_by_sample(own, samples, value=values, status=states, message=messages)
-    return [row.having(status="undefined") if row.status == "ok" and row.value != row.value else row for row in rows]
+    return list(map(unless_undefined, rows))
+
+
+def unless_undefined(row: Row) -> Row:
+    """The row, which says so where nothing is the matter with it and its value is no number."""
+    if row.status == "ok" and row.value != row.value:
+        return row.having(status="undefined")
+    return row
 
 
 def metric_rows(
@@ -333,11 +340,12 @@ def promise_rows(template: Row, rows: Sequence[Row], gap: Tensor | None, samples
     """
     if gap is None:
         return list(rows)
-    by_sample: dict[int | None, float] = {int(s): value for s, value in zip(samples, gap.tolist(), strict=True)}
+    by_sample: dict[int | None, float] = dict(zip(map(int, samples), gap.tolist(), strict=True))
     checked = [with_promise(row, by_sample.get(row.sample, 0.0)) for row in rows]
     beside = template.having(metric="gap", status="ok", message="")
-    known = {sample: value for sample, value in by_sample.items() if value == value}
-    return checked + [beside.having(sample=sample, value=value) for sample, value in known.items()]
+    return checked + [
+        beside.having(sample=sample, value=value) for sample, value in by_sample.items() if value == value
+    ]
 
 
 def with_promise(row: Row, gap: float) -> Row:

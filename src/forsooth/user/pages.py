@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from torch import Tensor
 
@@ -56,6 +56,13 @@ class PagedResult(Result):
     """
 
     page: Page = field(kw_only=True, repr=False, compare=False)
+
+    def kept(self, folder: Path | None, name: str) -> Self:
+        """The answer itself, its files and its page written into the folder, if there is one."""
+        if folder is not None:
+            self.keep(folder, name, self.rows)
+            self.report(folder)
+        return self
 
     def report(self, out: str | Path) -> Path:
         """Write the page, with the rows behind it, into a folder, and return its path."""

@@ -33,8 +33,8 @@ def train(*, panel: Network, recipe: Recipe, seed: int, device: str) -> Cell:
     """
     dataset = data.dataset(panel.source)
     module, facts = trained_network(panel, dataset, recipe, seed=seed, device=device)
-    rows = rows_to_test(panel, dataset)
-    correct = networks.correct(module.to(device).eval(), dataset, rows, device=device, size=AT_ONCE)
+    module.to(device).eval()
+    correct = networks.correct(module, dataset, rows_to_test(panel, dataset), device=device, size=AT_ONCE)
     template = row_of(panel, "training").having(player="")
     row = networks.accuracy_row(template, correct.double().mean().item(), gate=recipe.gate)
     facts |= {"passed": row.status == "ok", "said": data.notes(dataset)}

@@ -66,11 +66,8 @@ def answer(
     costly = {one.name for one in chosen if one.method.cost != "passes"}
     summary = words.summary(subject, table, judged.noise, costly)
     seconds = time.monotonic() - begun
-    result = BiasResult(table, rows, summary, page=page.page(request, subject, chosen, judged, rows, seconds))
-    if folder is not None:
-        result.keep(folder, "bias", result.rows)
-        result.report(folder)
-    return result
+    shown = page.page(request, subject, chosen, judged, rows, seconds)
+    return BiasResult(table, rows, summary, page=shown).kept(folder, "bias")
 
 
 def chosen_methods(subject: Subject) -> list[NamedMethod]:

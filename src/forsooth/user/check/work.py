@@ -49,11 +49,7 @@ def answer(request: CheckRequest, *, out: Path | None = None, progress: Progress
         bar.doing([f"check: {units.BY_HAND}"])
         tests = [unit_test(named.method, build(), request) for build in UNITS]
         bar.step(f"check: {units.BY_HAND}")
-    result = result_of(named, evidence, tests)
-    if folder is not None:
-        result.keep(folder, "check", result.rows)
-        result.report(folder)
-    return result
+    return result_of(named, evidence, tests).kept(folder, "check")
 
 
 def unit_test(method: Method, unit: Unit, request: CheckRequest) -> units.UnitTest:

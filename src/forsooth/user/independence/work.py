@@ -60,19 +60,13 @@ def answer(
         cells = carry_out(steps_of(case, chosen), shared, folder, workers=workers, progress=progress)
     prepare_again.forget()  # type: ignore[attr-defined]
     patched = patches.joined([cell for (kind, _), cell in cells.items() if kind == patches.PATCH])
-    rows: list[Row] = []
-    for one in chosen:
-        rows += rows_of(case, patched, one.name, cells["method", one.name])
-    frame = DataFrame([row.flat() for row in rows])[list(COLUMNS)]
+    rows = [row.flat() for one in chosen for row in rows_of(case, patched, one.name, cells["method", one.name])]
+    frame = DataFrame(rows)[list(COLUMNS)]
     nulls = {one.name: one.method.null for one in chosen}
     table = tabled(frame, nulls, threshold=request.threshold)
     summary = words.summary(case, patched, table, frame)
     shown = page_of(request, chosen, frame, seconds=time.monotonic() - begun)
-    result = IndependenceResult(table, frame, summary, page=shown)
-    if folder is not None:
-        result.keep(folder, "independence", result.rows)
-        result.report(folder)
-    return result
+    return IndependenceResult(table, frame, summary, page=shown).kept(folder, "independence")
 
 
 def page_of(request: IndependenceRequest, chosen: Sequence[NamedMethod], rows: DataFrame, *, seconds: float) -> Page:
