@@ -13,8 +13,8 @@ from pandas import DataFrame, Series, concat
 
 from forsooth.frames import only, without
 from forsooth.records import NO_MODEL
-from forsooth.report.aggregate import Results, in_order, levels, panel_names
-from forsooth.report.drawing import MUTED, Drawing, Tables, name_style, outer_groups, sheet
+from forsooth.report.aggregate import Results, in_order, panel_names
+from forsooth.report.drawing import MUTED, Drawing, Tables, name_style, outer_groups, present, sheet
 from forsooth.report.medians import CEILING
 from forsooth.wording import text
 
@@ -45,13 +45,10 @@ def global_maps(results: Results, tables: Tables) -> Iterator[Drawing]:
 
 
 def _per_model(results: Results, *, kind: str, title: str, caption: str) -> Iterator[Drawing]:
-    shown = pictures(results)
-    chosen = without(only(shown, kind=(kind, *PLAIN), place=0), method=CEILING)
+    chosen = without(only(pictures(results), kind=(kind, *PLAIN), place=0), method=CEILING)
     for name, group in outer_groups(results, chosen):
-        for model in levels(results, "model"):
+        for model in present(results, "model", group):
             own = group[group["model"].isin([model, NO_MODEL, ""]) | group["kind"].isin(PLAIN)]
-            if not own["model"].eq(model).any():
-                continue
             yield Drawing(
                 name="_".join([f"{kind}s", *name, model]),
                 title=" · ".join([title.format(model=model), *name]),

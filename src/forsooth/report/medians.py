@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pandas import DataFrame
 
-from forsooth.report.aggregate import Results, in_order, took_part
+from forsooth.report.aggregate import Results, in_order, methods_in, took_part
 from forsooth.stats import differences
 from forsooth.stats.boards import Standings, panels_of, shared_by, standings
 from forsooth.stats.differences import Bools
@@ -87,9 +87,8 @@ def medians(results: Results, metric: str) -> Medians:
 
 def _methods(results: Results, rows: DataFrame) -> tuple[str, ...]:
     """Who took part, in the order of the run."""
-    present = list(rows["method"].unique())
-    known = [name for name in results.run["methods"] if name in present]
-    return (*known, *(name for name in present if name not in known))
+    known = methods_in(results, rows)
+    return (*known, *(name for name in rows["method"].unique() if name not in known))
 
 
 def all_medians(results: Results) -> dict[str, Medians]:

@@ -1,5 +1,7 @@
 """What every answer to the user is: a table for a reader, the rows behind it, and the same in words."""
 
+import datetime
+import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,6 +47,12 @@ class Result:
         """Write name.md, and the lines as name.csv, into the folder."""
         write_atomically(folder / f"{name}.csv", lines.to_csv(index=False).encode())
         write_atomically(folder / f"{name}.md", self.markdown().encode())
+
+
+def times(begun: float) -> dict[str, str | float]:
+    """Now, and the seconds since an answer was begun, as run.json has them."""
+    now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+    return {"started": now, "seconds": round(time.monotonic() - begun, 1)}
 
 
 def or_blank(values: Iterable[float], write: Callable[[float], str]) -> list[str]:

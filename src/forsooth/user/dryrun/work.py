@@ -1,6 +1,5 @@
 """All work of a dry run: planted images, trainings of ours or of the user, methods, and the answer from all of it."""
 
-import datetime
 import math
 import time
 from collections.abc import Iterator, Sequence
@@ -33,7 +32,7 @@ from forsooth.suites.planted.tasks import Columns
 from forsooth.user.dryrun import training, words
 from forsooth.user.dryrun.request import NET, DryRunRequest, outside
 from forsooth.user.dryrun.result import DryRun, demand_a_model, tabled
-from forsooth.user.results import as_text
+from forsooth.user.results import as_text, times
 
 MAX_P_VALUE = 1e-3  # largest probability of a model's accuracy for one that does not use the artefact
 GATE = Gate(accuracy=0.0, max_p_value=MAX_P_VALUE)
@@ -59,9 +58,7 @@ def answer(
     execute(work.tasks, cells, workers=workers, progress=progress or fitting_progress())
     result = result_from(request, work, cells, folder)
     result.keep(folder, "dryrun", result.table)
-    started = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-    times = {"started": started, "seconds": round(time.monotonic() - begun, 1)}
-    assemble(folder, work, cells, {**run_facts(request, result), **times})
+    assemble(folder, work, cells, {**run_facts(request, result), **times(begun)})
     result.report()
     return result
 

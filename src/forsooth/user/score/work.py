@@ -1,6 +1,5 @@
 """Maps and samples become cells, cells become rows, and the rows a run like any other, with its page."""
 
-import datetime
 import hashlib
 import time
 from collections.abc import Iterator, Mapping
@@ -22,6 +21,7 @@ from forsooth.suites import explain
 from forsooth.suites.planning import versions
 from forsooth.user.export import Samples
 from forsooth.user.pages import grey
+from forsooth.user.results import times
 from forsooth.user.score import given
 from forsooth.user.score.request import ScoreRequest
 
@@ -79,9 +79,7 @@ def answer(
     if not case.bounded():
         workers = 1  # the other scores are done before a second process has begun
     execute(plan.tasks, cells, workers=workers, progress=progress or Silent())
-    started = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-    times = {"started": started, "seconds": round(time.monotonic() - begun, 1)}
-    assemble(folder, plan, cells, {**run_facts(case), **times})
+    assemble(folder, plan, cells, {**run_facts(case), **times(begun)})
     if page:
         write_page([folder])
     return Run(folder)
