@@ -15,8 +15,8 @@ from forsooth.settings import check_words
 from forsooth.suites import planning
 from forsooth.suites.articles import data, selections, tasks
 from forsooth.suites.articles.data import DataSpec, Panel
+from forsooth.suites.articles.questions import Ask
 from forsooth.suites.articles.settings import ALL_READERS, PLAIN, REINFORCE, Settings, check
-from forsooth.suites.articles.word_weights import Ask
 from forsooth.suites.networks import NetSpec
 from forsooth.suites.planning import Work
 

@@ -18,7 +18,7 @@ from forsooth.suites import explain as explaining
 from forsooth.suites import networks
 from forsooth.suites.articles import data
 from forsooth.suites.articles.data import Chosen, DataSpec, Panel
-from forsooth.suites.articles.word_weights import Ask, WordWeights, weigh_words
+from forsooth.suites.articles.questions import Ask, WordWeights, weigh_words
 from forsooth.suites.choose import placed
 from forsooth.suites.networks import NetSpec
 

@@ -15,7 +15,7 @@ from forsooth.seeds import generator
 from forsooth.suites import explain
 from forsooth.suites.bam import data
 from forsooth.suites.bam.data import DataSpec, Images
-from forsooth.suites.bam.saliency import BACKGROUND, NOTHING, SaliencyProbe, Side
+from forsooth.suites.bam.questions import BACKGROUND, NOTHING, SaliencyProbe, Side
 from forsooth.suites.bam.settings import AS_BUILT
 from forsooth.suites.bam.specs import Ask, Panel
 from forsooth.suites.bam.tasks import facts_of

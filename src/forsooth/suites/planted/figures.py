@@ -16,7 +16,7 @@ from forsooth.report.aggregate import Results, methods_in
 from forsooth.report.axes import grid, legend_below, names_beside, words_below
 from forsooth.report.drawing import BLUE, GREEN, INK, MUTED, ORANGE, VERMILION, Drawing, Tables, present, sheet
 from forsooth.scores.planted import shapley_range
-from forsooth.suites.planted.means import model_means
+from forsooth.suites.planted.tables import model_means
 
 PRESENCE = {"with": (BLUE, "o"), "without": (ORANGE, "x")}
 COLUMNS = ("experiment", "presence", "er", "level", "r", "accuracy", "epoch", "kind", "p_star", "manipulation")

@@ -19,7 +19,7 @@ from forsooth.records import NO_MODEL, Choice, Dataset, Method, Plan, Row, Task,
 from forsooth.suites import planning
 from forsooth.suites.planted import data
 from forsooth.suites.planted.data import DataSpec
-from forsooth.suites.planted.explanations import Ask
+from forsooth.suites.planted.questions import Ask
 from forsooth.suites.planted.settings import RELEASED_MAPS, Output, Settings, check
 from forsooth.suites.planted.tasks import explain, show, train
 

@@ -7,7 +7,7 @@ from pandas import DataFrame, concat
 
 from forsooth.stats import mean_interval, share_interval
 from forsooth.suites.verdicts import above, outcome, verdict
-from forsooth.suites.xaitris.panels import (
+from forsooth.suites.xaitris.tables import (
     Pairs,
     Place,
     Tables,

@@ -19,7 +19,7 @@ from forsooth.records import Cell, Choice, Facts, Judgement, Method, Outcome, Pl
 from forsooth.scores.localisation import nonzero_pixels
 from forsooth.suites import explain
 from forsooth.suites.planning import planned
-from forsooth.suites.xaitris import data, tasks
+from forsooth.suites.xaitris import data, questions
 from forsooth.suites.xaitris import plan as suite
 from forsooth.suites.xaitris import settings as presets
 from forsooth.suites.xaitris.data import DataSpec
@@ -106,10 +106,10 @@ class Ask:
     sampling_seed: int
     device: str
 
-    def on_network(self) -> tasks.Ask:
+    def on_network(self) -> questions.Ask:
         """The same as a question of the suite."""
         shared = {name: value for name, value in vars(self).items() if name not in ("masks", "draw")}
-        return tasks.Ask(**shared, code="", softmax="rule")
+        return questions.Ask(**shared, code="", softmax="rule")
 
 
 @task("xaitris.few_samples", version=2, spec="panel", ask="*")
@@ -120,7 +120,7 @@ def measure(trained: Cell, *, spec: DataSpec, ask: Ask) -> Cell:
     chosen = data.explained((trained,), data.dataset(spec), ask.samples, seed=ask.sampling_seed)
     if not len(chosen):
         return nothing(template, "no test image is predicted correctly by a network above its gate")
-    question = tasks.question(trained, spec, chosen, ask.on_network())
+    question = questions.question(trained, spec, chosen, ask.on_network())
     made = explain.attribute(record, question)
     if "maps" not in made.tensors:
         return nothing(template, made.facts["message"])

@@ -15,6 +15,7 @@ from forsooth.suites import networks, planning
 from forsooth.suites.planning import Work
 from forsooth.suites.xaitris import data, strategies, tasks
 from forsooth.suites.xaitris.data import DataSpec, Panel, Photos
+from forsooth.suites.xaitris.questions import Ask
 from forsooth.suites.xaitris.settings import Settings
 
 ALWAYS_EXACT = 8  # pixels; so small a map is solved at once
@@ -141,9 +142,9 @@ def explaining_tasks(methods: Sequence[Method], this: Round) -> Iterator[Work]:
     return planning.asked(methods, [panel.row("scores") for panel in this.panels], ask, unable)
 
 
-def ask_of(method: Method, panel: Panel, this: Round) -> tasks.Ask:
+def ask_of(method: Method, panel: Panel, this: Round) -> Ask:
     settings = this.settings
-    return tasks.Ask(
+    return Ask(
         **plugins.identity(method),
         samples=settings.samples,
         output="logits" if method.name in settings.logits_for else settings.output,

@@ -12,10 +12,10 @@ from forsooth.names import unknown
 from forsooth.records import Choice, Judgement, Outcome, Plan, Reproduction, UsageError
 from forsooth.suites import planning
 from forsooth.suites.verdicts import judgement
-from forsooth.suites.xaitris import claims, panels
-from forsooth.suites.xaitris.panels import Tables
+from forsooth.suites.xaitris import claims, tables
 from forsooth.suites.xaitris.plan import plan
 from forsooth.suites.xaitris.settings import PAPER, RELEASED, Settings
+from forsooth.suites.xaitris.tables import Tables
 
 Claims = Sequence[Callable[[Tables], Iterator[str]]]
 QUESTIONS: Claims = (claims.question_1, claims.question_2, claims.question_3, claims.question_4)
@@ -56,14 +56,14 @@ def judge(outcome: Outcome, *, metrics: Sequence[str], sentences: Claims) -> Jud
     """Boxes of every panel and method, and what they say of the claims."""
     settings, rows = one_suite(outcome)
     lines = [what_was_run(rows)]
-    tables = []
+    boxes = []
     for metric in [metric_of(wanted, settings) for wanted in metrics]:
-        by_panel = panels.by_panel(rows, metric)
+        by_panel = tables.by_panel(rows, metric)
         if not by_panel:
             raise UsageError("no network passed its gate, so there is nothing to judge")
         lines += [f"{metric}: {line}" for claim in sentences for line in claim(by_panel)]
-        tables.append(panels.boxes(by_panel, metric))
-    return judgement(concat(tables, ignore_index=True).round(4), lines)
+        boxes.append(tables.boxes(by_panel, metric))
+    return judgement(concat(boxes, ignore_index=True).round(4), lines)
 
 
 def one_suite(outcome: Outcome) -> tuple[Settings, DataFrame]:

@@ -1,14 +1,12 @@
 """The tasks of XAI-TRIS: train a network, make maps, score them. Results are cells."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import partial
 from typing import Any
 
-import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from forsooth import models
 from forsooth.engine import task
 from forsooth.models.recipes import Recipe
 from forsooth.models.train import fit
@@ -19,32 +17,9 @@ from forsooth.suites.choose import SHOWN, placed
 from forsooth.suites.networks import NetSpec
 from forsooth.suites.xaitris import data, training
 from forsooth.suites.xaitris.data import DataSpec, Panel
+from forsooth.suites.xaitris.questions import Ask, question, truth_of
 
-SMALL = 8  # pixels; so small an image is quickly explained by networks as they are written
 NO_INPUT = "no test image is predicted correctly by every network"
-
-
-@dataclass(frozen=True)
-class Ask:
-    """What a method is asked.
-
-    version, code  are here to change the key when the method changes
-    samples        images at most; None: all that every network gets right
-    softmax        "rule": each method's own, or it refuses; "gradient": DeepLIFT and LRP pass a softmax by the plain
-                   gradient, as the published maps did
-    sampling_seed  one for the whole run: every method and network of a panel explains the same images with the same
-                   references
-    """
-
-    method: str
-    version: int
-    code: str
-    samples: int | None
-    output: str
-    softmax: str
-    seed: int
-    sampling_seed: int
-    device: str
 
 
 @task("xaitris.train", version=2, together=training.TOGETHER, spec="panel")
@@ -98,31 +73,6 @@ def explain(*trained: Cell, spec: DataSpec, index: int, ask: Ask) -> Cell:
     return Cell(tensors={**cell.tensors, "samples": chosen}, facts=cell.facts)
 
 
-def question(network: Cell | None, spec: DataSpec, chosen: Tensor, ask: Ask) -> explaining.Question:
-    """What a method is asked of a trained network (None: of none, for methods that ignore it) on chosen images (k,)."""
-    dataset = data.dataset(spec)
-    model: nn.Module = nn.Identity()
-    layer = None
-    if network is not None:
-        model, layer = explained_network(network, spec, ask)
-    rows = data.references(dataset, seed=ask.sampling_seed)
-    game: Facts = {"rewrite_model": spec.setting.size > SMALL}
-    if ask.softmax == "gradient":
-        game["softmax"] = ask.softmax
-    return explaining.Question(
-        model=model,
-        x=dataset.x[chosen].to(ask.device),
-        target=dataset.y[chosen].to(ask.device),
-        background=dataset.x[rows["background"]].to(ask.device),
-        fit=dataset.x[rows["fit"]].to(ask.device),
-        truth=truth_of(dataset, chosen).to(ask.device),
-        layer=layer,
-        seed=ask.seed,
-        samples=chosen,
-        game=game,
-    )
-
-
 @task("xaitris.score", version=2, spec="panel", panel="about")
 def score(
     made: Cell,
@@ -156,12 +106,6 @@ def shown_maps(maps: Tensor) -> dict[str, Tensor]:
     return {**first, "global": maps.nan_to_num(0.0, 0.0, 0.0).mean(0)}
 
 
-def truth_of(dataset: Dataset, rows: Tensor) -> Tensor:
-    """Which pixels matter in the images rows (k,). (k, side, side) bool"""
-    assert dataset.truth is not None
-    return dataset.truth[rows]
-
-
 def pictures(panel: Panel, method: str, labels: Sequence[int]) -> list[Facts]:
     """What the page shows of a method in a panel; where nothing stays in its place, a mean map shows nothing.
 
@@ -174,17 +118,3 @@ def pictures(panel: Panel, method: str, labels: Sequence[int]) -> list[Facts]:
     if panel.scenario != "RIGID":
         shown.append({**shared, "tensor": "global", "kind": "global"})
     return shown
-
-
-def explained_network(cell: Cell, spec: DataSpec, ask: Ask) -> tuple[nn.Module, str | None]:
-    """The trained network as it is explained, and the name of its last convolution.
-
-    On a processor gradients take half the time where the channels of a pixel lie together. The order of sums is another
-    then, so small networks stay as they are.
-    """
-    net = NetSpec(**cell.facts["net"])
-    module = networks.loaded(training.untrained(net, spec), cell.tensors, device=ask.device, prefix="net.")
-    if spec.setting.size > SMALL and ask.device == "cpu":
-        module.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
-    module.train(cell.facts["train_mode"])
-    return networks.with_output(module, models.architecture(net.name).layer, ask.output)

@@ -15,10 +15,10 @@ from forsooth.records import NO_MODEL, Cell, Dataset, Facts, Row
 from forsooth.suites import explain as explaining
 from forsooth.suites.networks import BELOW_GATE, inside
 from forsooth.suites.planted import data as planted
-from forsooth.suites.planted import explanations
+from forsooth.suites.planted import questions
 from forsooth.suites.planted import tasks as planting
 from forsooth.suites.planted.data import DataSpec
-from forsooth.suites.planted.explanations import Ask
+from forsooth.suites.planted.questions import Ask
 from forsooth.suites.planted.tasks import Columns
 
 NO_MODEL_GIVEN = {"status": "skipped", "message": "there is no model to explain"}
@@ -101,8 +101,8 @@ def not_asked(spec: DataSpec, asks: list[Ask], shared: Row, refusal: dict[str, s
     """Rows of methods that were not asked."""
     rows: list[Row] = []
     for ask in asks:
-        images = explanations.explained_images(spec, ask)
-        rows += explanations.no_rows(row_of(ask, shared), images, ask, refusal, whole=True)
+        images = questions.explained_images(spec, ask)
+        rows += questions.no_rows(row_of(ask, shared), images, ask, refusal, whole=True)
     return tuple(rows)
 
 
@@ -116,17 +116,17 @@ def explain(module: nn.Module, spec: DataSpec, asks: list[Ask], shared: Row, col
     pictures: list[Facts] = []
     rows: list[Row] = []
     for ask in asks:
-        images = explanations.explained_images(spec, ask)
+        images = questions.explained_images(spec, ask)
         row = row_of(ask, shared)
-        answer = ask_method(ask, explanations.question(asked_model(module, ask), layer, images, ask))
-        rows += explanations.rows_of(answer, row, images, ask)
-        maps = explanations.first_maps(answer, images)
-        entries = explanations.map_pictures(maps, {**columns, "model": row.model, "method": ask.method})
+        answer = ask_method(ask, questions.question(asked_model(module, ask), layer, images, ask))
+        rows += questions.rows_of(answer, row, images, ask)
+        maps = questions.first_maps(answer, images)
+        entries = questions.map_pictures(maps, {**columns, "model": row.model, "method": ask.method})
         for entry in entries:
             name = f"{ask.method} {entry['tensor']}"
             tensors[name] = maps[entry["tensor"]]
             pictures.append({**entry, "tensor": name})
-    took_part = explanations.participants(explanations.explained_images(spec, asks[0]), columns)
+    took_part = questions.participants(questions.explained_images(spec, asks[0]), columns)
     return Cell(rows=tuple(rows), tensors=tensors, facts={"pictures": pictures, "drawn": took_part})
 
 

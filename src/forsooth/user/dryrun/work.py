@@ -25,8 +25,8 @@ from forsooth.suites.planning import versions
 from forsooth.suites.planted import data as planted
 from forsooth.suites.planted import tasks as planting
 from forsooth.suites.planted.data import DataSpec
-from forsooth.suites.planted.explanations import Ask
 from forsooth.suites.planted.plan import RECIPES
+from forsooth.suites.planted.questions import Ask
 from forsooth.suites.planted.settings import PRESENCES
 from forsooth.suites.planted.tasks import Columns
 from forsooth.user.dryrun import training, words
