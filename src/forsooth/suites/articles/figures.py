@@ -13,8 +13,7 @@ from forsooth.records import NO_MODEL
 from forsooth.report.aggregate import Results, levels, methods_in, with_failures
 from forsooth.report.axes import Look, grid, legend_below, marks, names_beside, words_below
 from forsooth.report.drawing import BLUE, GREEN, INK, ORANGE, Drawing, Tables, note, present, sheet
-from forsooth.suites.articles.reproduce_post_hoc import attr_interval
-from forsooth.suites.articles.reproduce_rationales import selection_table
+from forsooth.suites.articles.tables import attr_interval, selection_table
 from forsooth.suites.articles.text_figure import articles_attention, articles_text
 
 # As in Figs. 5 and 7 of [zhou2022feature]: orange and blue articles, green for the rest.

@@ -8,10 +8,10 @@ from forsooth.counted import counted
 from forsooth.frames import lines_by, only, without
 from forsooth.records import NO_MODEL, Judgement, Outcome, Reproduction
 from forsooth.scores.selection import ATTR_WORDS
-from forsooth.stats import SHARE, Interval, samples_and_trainings
 from forsooth.suites.articles.plan import plan
 from forsooth.suites.articles.sentences import FAR, basis, nothing_to_judge
 from forsooth.suites.articles.settings import PAPER
+from forsooth.suites.articles.tables import attr_interval
 from forsooth.suites.verdicts import judgement
 
 EVERY_METHOD = replace(PAPER, trainings=3, rates_article=(), rates_halves=(), samples=60)
@@ -51,11 +51,6 @@ def line_of(rows: DataFrame) -> dict[str, float]:
         "failed": rows["failed"].mean(),
         "attr_defined": rows.loc[~rows["failed"], "value"].mean(),
     }
-
-
-def attr_interval(rows: DataFrame) -> Interval:
-    """Mean Attr% over documents and, where there are several, trainings; the page draws it as it is printed here."""
-    return samples_and_trainings(rows, bounds=SHARE)
 
 
 def silent(table: DataFrame) -> list[str]:

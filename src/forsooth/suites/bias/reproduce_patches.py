@@ -17,8 +17,9 @@ from forsooth.scores.bias import M_BIAS, M_BIAS_SPLIT
 from forsooth.stats.intervals import mean_interval
 from forsooth.suites.bias.experiment import ON_LENET, PHOTOGRAPHS, photographs_or_leaves
 from forsooth.suites.bias.plan import plan
-from forsooth.suites.bias.reproduce_tables import JUDGED, LIKE, score_rows
+from forsooth.suites.bias.reproduce_tables import JUDGED
 from forsooth.suites.bias.settings import PUBLISHED, Settings
+from forsooth.suites.bias.tables import LIKE, score_rows
 from forsooth.suites.planning import planned
 from forsooth.suites.verdicts import judgement
 

@@ -14,9 +14,9 @@ from forsooth.suites.bias import anchor as anchors
 from forsooth.suites.bias import data
 from forsooth.suites.bias.experiment import ExperimentSettings, part_rows
 from forsooth.suites.bias.plan import experiment_on, plan
-from forsooth.suites.bias.reproduce_tables import means, rounded, score_rows
 from forsooth.suites.bias.settings import NULLS, SHAPLEY, Settings
 from forsooth.suites.bias.stage import Panel, row_of
+from forsooth.suites.bias.tables import means, rounded, score_rows
 from forsooth.suites.planning import planned
 from forsooth.suites.verdicts import judgement
 
