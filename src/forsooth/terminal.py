@@ -4,7 +4,7 @@ import io
 import json
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
@@ -108,8 +108,13 @@ def progress_of(quiet: bool) -> Bar | Lines | Silent:
 
 
 def plain(table: "pd.DataFrame", title: str) -> Table:
-    shown = Table(*map(str, table.columns), title=escape(title), box=SIMPLE, pad_edge=False)
-    for line in table.itertuples(index=False):
+    return grid(table.columns, table.itertuples(index=False), title)
+
+
+def grid(columns: Iterable[Any], lines: Iterable[Iterable[Any]], title: str) -> Table:
+    """A table to print, every cell as text."""
+    shown = Table(*map(str, columns), title=escape(title), box=SIMPLE, pad_edge=False)
+    for line in lines:
         shown.add_row(*(escape(str(cell)) for cell in line))  # messages of errors are full of brackets
     return shown
 
