@@ -11,7 +11,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from forsooth.wording import markdown_table
+from forsooth.wording import first_line, markdown_table
 
 FILE = "facts.json"
 CATALOGUES = {
@@ -67,10 +67,8 @@ def summary(record: Any) -> str:
             return str(getattr(record, field))
     if hasattr(record, "description"):
         return f"{record.description} [{record.cite}]"
-    function = getattr(record.function, "func", record.function)  # a partial has its docstring inside
-    lines = (function.__doc__ or "").strip().splitlines()
     knobs = ", ".join(f"{name}={value}" for name, value in getattr(record, "settings", {}).items())
-    return " ".join([*lines[:1], f"({knobs})" if knobs else "", f"[{record.cite}]"])
+    return " ".join([first_line(record.function), f"({knobs})" if knobs else "", f"[{record.cite}]"])
 
 
 def settings_page(suites: Iterable[str]) -> str:

@@ -53,7 +53,7 @@ Seed = Annotated[int, typer.Option(help="one integer; same seed, same numbers")]
 
 
 EXAMPLES = {  # what `forsooth COMMAND --help` ends with
-    "demo": "forsooth demo --workers 2",
+    "demo": "forsooth demo --workers 2 --out demo",
     "list": "forsooth list methods",
     "run": "forsooth run xaitris --preset demo --methods saliency,random,oracle,mine:my_method --out first",
     "settings": "forsooth settings xaitris",

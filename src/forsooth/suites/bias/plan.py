@@ -1,7 +1,7 @@
 """The work of a run: train every network, play its games, ask every method, hold what it says against the anchor."""
 
 import dataclasses
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,12 +15,13 @@ from forsooth.suites.bias import data
 from forsooth.suites.bias.anchor import METRIC_NAMES
 from forsooth.suites.bias.settings import SHAPLEY, Settings, check
 from forsooth.suites.bias.stage import GameSpec, Network, Panel, row_of, title
-from forsooth.suites.bias.tasks import explain, play, score, train
+from forsooth.suites.bias.tasks import explain, play, score, show, train
 from forsooth.suites.explain import skipped
 from forsooth.suites.planning import Work
 
 FACTORS = ("dataset", "model", "player", "end", "fraction")
 AT_ONCE = 8  # inputs played in one task, so that little is lost when a run is stopped
+SEEN = "Under “truth” the pictures show the Shapley values of the players."
 KINDS = {"image": "an image", "table": "a table", "words": "words"}
 
 
@@ -98,6 +99,19 @@ class Experiment:
             played=len(anchor),
         )
 
+    def show(self, anchor: Sequence[Task], asked: Mapping[str, Task]) -> Task:
+        """Puts what methods say of the first inputs beside their Shapley values, for the page."""
+        return self.task(
+            show,
+            f"show: {self.title}",
+            [*self.trained, *anchor, *asked.values()],
+            spec=game_of(self.settings),
+            methods=list(asked),
+            trained=len(self.trained),
+            played=len(anchor),
+            device=self.choice.device,
+        )
+
 
 def plan(settings: Settings, choice: Choice) -> Plan:
     """All tasks of the chosen panels and methods, and a row for each two that cannot meet."""
@@ -111,6 +125,7 @@ def panel_work(experiment: Experiment) -> list[Work]:
     """Train the network, play its games, ask every method and judge what it says."""
     anchor = experiment.play("anchor")
     work: list[Work] = [*experiment.trained, *anchor]
+    asked: dict[str, Task] = {}
     for name in experiment.choice.methods or experiment.settings.methods:
         reason = unable(name, experiment.panel)
         if reason:
@@ -118,7 +133,16 @@ def panel_work(experiment: Experiment) -> list[Work]:
         else:
             answers = experiment.answers(name)
             work += [*answers, experiment.judge(name, anchor, answers)]
+            if name != SHAPLEY:
+                asked[name] = answers[0]
+    if seen(experiment.panel):
+        work.append(experiment.show(anchor[:1], asked))
     return work
+
+
+def seen(panel: Panel) -> bool:
+    """Whether players are places of an image, whose maps the page can show; it shows those of the first training."""
+    return panel.player == "input" and panel.training == 0 and data.entry_for(panel.source.name).kind == "image"
 
 
 def chosen_panels(settings: Settings, choice: Choice) -> Iterator[Panel]:
@@ -235,6 +259,7 @@ def facts(settings: Settings, choice: Choice) -> tuple[str, ...]:
         sentences.append(
             f"Found and not played: {', '.join(idle)}; its networks are in the preset paper, for an accelerator."
         )
+    sentences.append(SEEN)
     if choice.data is None:
         sentences.append("All data are generated; CIFAR-10, Pascal VOC and tables are read from --data.")
     return tuple(sentences)
