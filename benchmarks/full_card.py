@@ -1,14 +1,15 @@
 """A card without the memory that eight workers want: python benchmarks/full_card.py [SHARE …] [--workers 8].
 
 A panel of XAI-TRIS is explained by many methods at once, first with the whole card, whose peak is measured; then from
-the same trained network with only a share of that peak left free (0.5 and 0.25, unless others are named), the rest
-being held by this process. Printed are seconds, the exit code, what the run said of too little memory, and how far its
-rows are from those of the whole card.
+the same trained network with only a share of that peak left free (0.5, unless others are named), the rest being held
+by this process. Printed are seconds, the exit code, what the run said of too little memory, and how far its rows are
+from those of the whole card. `--keep FOLDER` writes down all that is printed, and `--seconds` ends what takes longer.
 
 Without an accelerator one is pretended (`benchmarks/small_card`), and images are of 8×8.
 """
 
 import argparse
+import io
 import json
 import os
 import re
@@ -18,9 +19,9 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, redirect_stdout
+from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
@@ -31,9 +32,9 @@ METHODS = (
     "deep_lift,lrp,deep_taylor,guided_backprop,deconvolution,guided_grad_cam,grad_cam,expected_gradients,lime_25,"
     "kernel_shap_25,pattern_net,random,oracle,constant"
 )
-SETTINGS = ("models=cnn", "network=released", "trainings=1", "gate=0", "restarts=0", "sweep=")
-LARGE = ("sizes=64", "n=3000", "samples=256", "emd_tolerance=0.1")
-SMALL = ("sizes=8", "n=600", "samples=60")
+SETTINGS = ("models=cnn", "metrics=ima,precision", "trainings=1", "gate=0", "restarts=0", "sweep=")
+LARGE = ("sizes=64", "network=paper", "n=6000", "samples=256")  # the printed network has the larger maps
+SMALL = ("sizes=8", "network=released", "n=600", "samples=60")
 PANEL = ("scenario=LIN", "background=WHITE")
 BLOCK = 2**28  # bytes held at a time
 AGAIN = ("explain", "score")  # what is done with every share of the card; the rest is taken over
@@ -43,6 +44,19 @@ PRESSURE = re.compile(
 )
 
 
+class Told(io.TextIOBase):
+    """Standard output, of which a copy is kept in a file."""
+
+    def __init__(self, path: Path) -> None:
+        self.places = (sys.stdout, path.open("w"))
+
+    def write(self, words: str) -> int:
+        for place in self.places:
+            place.write(words)
+            place.flush()
+        return len(words)
+
+
 class RealCard:
     """The accelerator of this machine, whose free memory is asked while a run lasts."""
 
@@ -50,6 +64,7 @@ class RealCard:
     unit = 2**30
 
     def __init__(self) -> None:
+        self.name = f"{torch.cuda.get_device_name()}, memory in GiB"
         self.environment = {"NVIDIA_TF32_OVERRIDE": "0"}  # so that sums differ by their order alone
         self.held: list[torch.Tensor] = []
         self.least = self.free()
@@ -91,20 +106,20 @@ class PretendedCard:
 
     words = SMALL
     unit = 1
+    name = "a pretended accelerator, memory in inputs"
 
     def __init__(self) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="card-"))
         here = str(Path(__file__).parent / "small_card")
         path = os.pathsep.join([here, os.environ.get("PYTHONPATH", "")])
-        self.holds = 10**9
-        self.environment = {"PYTHONPATH": path, "SMALL_CARD": str(self.folder), "SMALL_CARD_HOLDS": str(self.holds)}
+        self.environment = {"PYTHONPATH": path, "SMALL_CARD": str(self.folder), "SMALL_CARD_HOLDS": str(10**9)}
 
     @property
     def least(self) -> int:
-        return self.holds - int((self.folder / "peak").read_text())
+        return self.free() - int((self.folder / "peak").read_text())
 
     def free(self) -> int:
-        return self.holds
+        return int(self.environment["SMALL_CARD_HOLDS"])
 
     @contextmanager
     def watched(self) -> Iterator[None]:
@@ -129,27 +144,45 @@ class Ended:
     used: int
     said: dict[str, str]
     rows: pd.DataFrame
-    output: str = field(repr=False)
 
 
-def run(card: RealCard | PretendedCard, out: Path, workers: int) -> Ended:
+def run(card: RealCard | PretendedCard, out: Path, workers: int, until: float) -> Ended:
+    """One run, whose lines are printed as they come; ended by SIGTERM where it is not over by then (monotonic s)."""
     words = ["forsooth", "run", "xaitris", "--preset=quick", "--device=cuda", f"--workers={workers}", f"--out={out}"]
     words += [f"--set={word}" for word in (*SETTINGS, *card.words)] + [f"--only={word}" for word in PANEL]
-    begun, before = time.perf_counter(), card.free()
+    begun, before = time.monotonic(), card.free()
+    print(f"{out.name}: {before / card.unit:.1f} free", flush=True)
     with card.watched():
-        done = subprocess.run(
+        process = subprocess.Popen(
             [sys.executable, "-m", *words, f"--methods={METHODS}"],
-            env={**os.environ, "OMP_NUM_THREADS": "1", **card.environment},
+            env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1", **card.environment},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
         )
-    found = PRESSURE.search(done.stdout)
-    said = found.groupdict() if found else dict.fromkeys(("halved", "waited", "moved"), "0")
+        late = threading.Timer(until - begun, process.terminate)
+        late.start()
+        output = "".join(echoed(process, begun))
+        code = process.wait()
+        late.cancel()
     rows = pd.DataFrame()
     if (out / "scores.parquet").exists():
         rows = pd.read_parquet(out / "scores.parquet")
-    return Ended(done.returncode, time.perf_counter() - begun, before - card.least, said, rows, done.stdout)
+    return Ended(code, time.monotonic() - begun, before - card.least, pressure(output), rows)
+
+
+def echoed(process: subprocess.Popen[str], begun: float) -> Iterator[str]:
+    """The lines of a process, each printed behind its second."""
+    assert process.stdout is not None
+    for said in process.stdout:
+        print(f"{time.monotonic() - begun:6.1f} s  {said}", end="", flush=True)
+        yield said
+
+
+def pressure(output: str) -> dict[str, str]:
+    """What a run said of too little memory."""
+    found = PRESSURE.search(output)
+    return found.groupdict() if found else dict.fromkeys(("halved", "waited", "moved"), "0")
 
 
 def begun_from(whole: Path, out: Path) -> Path:
@@ -184,23 +217,33 @@ def line(name: str, ended: Ended, card: RealCard | PretendedCard, far: dict[str,
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("shares", nargs="*", type=float, default=[0.5, 0.25])
+    parser.add_argument("shares", nargs="*", type=float, default=[0.5])
     parser.add_argument("--workers", type=int, default=8)
+    parser.add_argument("--seconds", type=float, default=3600.0)
+    parser.add_argument("--keep", type=Path)
     given = parser.parse_args()
+    if given.keep is None:
+        measure(given.shares, given.workers, time.monotonic() + given.seconds)
+        return
+    given.keep.mkdir(parents=True, exist_ok=True)
+    with redirect_stdout(Told(given.keep / "full_card.txt")):
+        measure(given.shares, given.workers, time.monotonic() + given.seconds)
+
+
+def measure(shares: Sequence[float], workers: int, until: float) -> None:
+    """Print what becomes of a run on the whole card, and on each of these shares of what it used."""
     card = RealCard() if torch.cuda.is_available() else PretendedCard()
-    table = []
+    print(f"torch {torch.__version__}, {card.name}, {workers} workers", flush=True)
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made)
-        whole = run(card, folder / "whole", given.workers)
-        table.append(line("whole", whole, card, {"rows": f"{len(whole.rows):,}"}))
-        for share in given.shares:
+        whole = run(card, folder / "whole", workers, until)
+        table = [line("whole", whole, card, {"rows": f"{len(whole.rows):,}"})]
+        for share in shares:
             out = begun_from(folder / "whole", folder / f"share-{share:g}")
             with card.leaving(int(share * whole.used)):
-                ended = run(card, out, given.workers)
+                ended = run(card, out, workers, until)
             table.append(line(f"{share:g} of what was used", ended, card, differences(whole.rows, ended.rows)))
-            told = [line for line in ended.output.splitlines() if "accelerator" in line or "forsooth:" in line]
-            print("\n".join(told), flush=True)
-    print(pd.DataFrame(table).fillna("").to_string(index=False))
+            print(pd.DataFrame(table).fillna("").to_string(index=False), flush=True)
 
 
 if __name__ == "__main__":

@@ -28,7 +28,8 @@ MARK = "FORSOOTH_KILLS"  # in the environment of all that is started here, by wh
 MINE = "def doubled(model, x, target):\n    return x * 2\n"  # asked in a process of its own
 NODES = 3
 STOP = Path("stop")  # where this file appears the attack ends before its time
-POOL = ("process", "process")  # as often as the driver, and once more
+POOL = ("driver", "process", "process")  # whom to strike, each as likely
+DASK = ("driver", "worker", "worker", "node", "scheduler")
 LONGEST = 600.0  # seconds that a run may take to end by itself
 
 
@@ -167,7 +168,7 @@ class Attack:
         self.await_work(out, driver, before)
         time.sleep(self.dice.uniform(0.0, 4.0))
         for _ in range(self.dice.randrange(1, 5)):
-            whom = self.dice.choice(("driver", "worker", "node", "scheduler") if on_cluster else ("driver", *POOL))
+            whom = self.dice.choice(DASK if on_cluster else POOL)
             if driver.poll() is None and self.hit(whom, driver):
                 self.kills[whom] += 1
             time.sleep(self.dice.uniform(0.3, 5.0))

@@ -5,6 +5,8 @@
 #   bash studies/accelerator.sh birds DATA OUT     planted: Figs. 3, 11, 12, and Fig. 4 of a small network
 #   bash studies/accelerator.sh texts DATA OUT     articles: Table 1 and post-hoc on both corpora, rationales
 #   bash studies/accelerator.sh scenes DATA OUT    bam: section 5, Figs. 2 and 13; DATA also holds lite0.safetensors (studies/imagenet_weights.py)
+#   bash studies/accelerator.sh left DATA OUT      what the studies say is from before or of one training: rationales of the paper's
+#                                                  networks, BAM with ResNet-50 from nothing, Fig. 3 of the bias paper on Pascal VOC
 # DATA holds the files that the studies name. Every command has a log and a folder under OUT, and goes on where it was.
 # Small networks gain much from processes that use the card at the same time (nvidia-cuda-mps-control -d). But give none of
 # them a fixed share of it (CUDA_MPS_ACTIVE_THREAD_PERCENTAGE): at 40, 60 and 70 % trainings in bfloat16 ended in nan.
@@ -26,11 +28,23 @@ reading() { # part of studies/bias.py
         echo "$1: $(tail -n 3 "$out/$1.log")"
 }
 
+papers_rationales() {
+    reproduce rationales articles/post-hoc --data "$data/beer_reviews_7k.tsv.gz" --workers 6 --set recipe=released \
+        --set "vectors=$data/wordvec_googlenews300_9k.npz" --set models=rationale_relaxed,rationale_reinforce --set samples=50
+}
+
+regions_of_voc() {
+    reproduce voc-audits bias/figure-3 --data "$data/voc2012_seg_224px.zip" --only dataset=voc --set samples=50 --set trainings=5
+}
+
 bird=$data/birds_zhou_128px.zip
 birds=(--data "$bird" --set side=128 --set batch=32 --set epochs=60 --set maps=released --workers 4)
 scenes=(--data "$data" --workers 9 --set models=efficientnet_lite0 --set "initial_weights=$data/lite0.safetensors" --set side=224
     --set first_scene=bedroom --set train=40 --set val=5 --set test=10 --set fine_train=300 --set fine_val=30 --set epochs=10
     --set samples=300 --set samples_expensive=30 --set samples_per_k=60 --set samples_robustness=80 --set gate=0.3)
+nothing=(--data "$data" --workers 6 --set side=96 --set train=60 --set val=10 --set test=10 --set fine_train=250 --set fine_val=50
+    --set epochs=40 --set samples=500 --set samples_expensive=30 --set samples_per_k=60 --set samples_robustness=40 --set gate=0.2
+    --set same_objects=true)
 case $part in
 cifar)
     (for k in 3 4 5; do reproduce bias bias/table-$k --data "$data"; done) &
@@ -48,7 +62,7 @@ photos)
     voc=$data/voc2012_seg_224px.zip
     (for k in 10 11 8; do reproduce voc bias/table-$k --data "$voc"; done) &
     (for k in 12 9; do reproduce voc-deep bias/table-$k --data "$voc"; done) &
-    (reproduce voc-audits bias/figure-3 --data "$voc" --only dataset=voc --set samples=50 --set trainings=5
+    (regions_of_voc
         reproduce voc-audits bias/appendix-n --data "$voc" --only dataset=voc --set samples=50 --set trainings=5) &
     ;;
 birds)
@@ -65,8 +79,7 @@ texts)
             --set trainings=11 --set samples=50
         reproduce $corpus articles/table-1 --data "$data/$corpus.tsv.gz" --workers 12
     done) &
-    (reproduce rationales articles/post-hoc --data "$data/beer_reviews_7k.tsv.gz" --workers 2 --set recipe=released \
-        --set "vectors=$data/wordvec_googlenews300_9k.npz" --set models=rationale_relaxed,rationale_reinforce --set samples=50) &
+    papers_rationales &
     (reproduce small-rationales articles/post-hoc --data "$data/beer_reviews_7k.tsv.gz" --device cpu --workers 3 \
         --set models=rationale_relaxed,rationale_reinforce --set samples=50 --set rationale_variant=small --set recipe=quick \
         --set rationale_trainings=5) &
@@ -74,8 +87,13 @@ texts)
 scenes)
     (for name in section-5 figure-2 figure-13; do reproduce bam bam/$name "${scenes[@]}"; done) &
     ;;
+left)
+    papers_rationales &
+    (for name in section-5 figure-2 figure-13; do reproduce resnet50 bam/$name "${nothing[@]}"; done) &
+    regions_of_voc &
+    ;;
 *)
-    echo "usage: bash studies/accelerator.sh cifar|photos|birds|texts|scenes DATA OUT" >&2
+    echo "usage: bash studies/accelerator.sh cifar|photos|birds|texts|scenes|left DATA OUT" >&2
     exit 2
     ;;
 esac

@@ -34,23 +34,18 @@ def sent(to, thing, *places, **named):
     return to(thing, *map(here, places), **{name: here(value) for name, value in named.items()})
 
 
-def taken() -> int:
-    """What all processes have taken, and the most that it ever was."""
-    total = sum(int(place.read_text() or 0) for place in FOLDER.glob("*.taken"))
-    peak = FOLDER / "peak"
-    most = int(peak.read_text()) if peak.exists() else 0
-    peak.write_text(str(max(most, total)))
-    return total
-
-
 def take(count: int) -> None:
-    mine = FOLDER / f"{os.getpid()}.taken"
+    """Have so many places of the card, if there are as many; and note the most that were ever taken."""
+    mine, peak = FOLDER / f"{os.getpid()}.taken", FOLDER / "peak"
     with (FOLDER / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        mine.write_text(str(count))
-        if taken() > HOLDS:
-            mine.write_text("0")
+        mine.write_text("0")
+        total = count + sum(int(place.read_text()) for place in FOLDER.glob("*.taken"))
+        if total > HOLDS:
             raise torch.OutOfMemoryError("the pretended card is full")
+        mine.write_text(str(count))
+        most = int(peak.read_text()) if peak.exists() else 0
+        peak.write_text(str(max(most, total)))
 
 
 def on_the_card(function, slices):

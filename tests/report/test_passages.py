@@ -70,8 +70,9 @@ def test_the_script_has_every_document_in_the_order_of_the_lines(made: dict) -> 
     assert made["data"]["shades"][1].count(None) == 2  # the others have no map of the second document
 
 
-def test_a_run_without_texts_has_no_passages() -> None:
-    made = run_of([row("scores", model="cnn", method="lrp", metric="emd", value=0.5)], factors=("model",))
+@pytest.mark.parametrize("factor", ["model", "size"])
+def test_a_run_without_texts_has_no_passages(factor: str) -> None:
+    made = run_of([row("scores", **{factor: "8"}, method="lrp", metric="emd", value=0.5)], factors=(factor,))
     assert passages(made) == []
 
 
