@@ -18,6 +18,7 @@ from forsooth import cli, cli_runs
 from forsooth.analysis import export
 from forsooth.attributions import METHODS
 from forsooth.records import FailedTasks
+from forsooth.runs import Run
 from forsooth.suites import REPRODUCTIONS, SUITES, explain
 from forsooth.terminal import fitting, out, plain
 
@@ -328,3 +329,23 @@ def test_compare_and_card_are_printed_for_people(monkeypatch, capsys, tmp_path):
     assert forsooth(monkeypatch, "card", "ima") == 0
     assert capsys.readouterr().out.startswith("### ima\n")
     assert forsooth(monkeypatch, "card", "imma") == 2
+
+
+def test_the_demo_goes_where_it_is_told(monkeypatch, capsys, tmp_path):
+    folders = []
+
+    def run(suite, *, out, preset, page, **others):
+        folders.append((suite, out, preset, page))
+        return Run(out)
+
+    def write_page(runs, out):
+        assert runs == [place for _, place, _, _ in folders]
+        return out
+
+    monkeypatch.setattr(cli.forsooth, "run", run, raising=False)
+    monkeypatch.setattr(cli, "show_board", lambda made: None)
+    monkeypatch.setattr(cli, "_exit_if_failed", lambda runs: None)
+    monkeypatch.setattr("forsooth.runs.write_page", write_page)
+    assert forsooth(monkeypatch, "demo", "--out", str(tmp_path / "here"), "--quiet") == 0
+    assert folders == [(suite.name, tmp_path / "here" / f"{suite.name}-demo", "demo", False) for suite in SUITES]
+    assert str(tmp_path / "here" / "demo.html") in capsys.readouterr().out.replace("\n", "")

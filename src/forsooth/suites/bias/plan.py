@@ -252,6 +252,7 @@ def facts(settings: Settings, choice: Choice) -> tuple[str, ...]:
     sentences = [
         f"Absent players are replaced by the {baseline} of the training data; games are played on {settings.output}.",
         "relative_bias is M_bias times the root of the number of players: 1 is what a constant map says of each.",
+        SEEN,
     ]
     here = data.datasets_in(choice.data)
     idle = [name for name in here if not set(data.entry_for(name).models) & set(settings.models)]
@@ -259,7 +260,6 @@ def facts(settings: Settings, choice: Choice) -> tuple[str, ...]:
         sentences.append(
             f"Found and not played: {', '.join(idle)}; its networks are in the preset paper, for an accelerator."
         )
-    sentences.append(SEEN)
     if choice.data is None:
         sentences.append("All data are generated; CIFAR-10, Pascal VOC and tables are read from --data.")
     return tuple(sentences)
