@@ -56,7 +56,7 @@ MAY_IMPORT = {
     "foreign": {"records"},
     "plugins": {"records", "names", "foreign", "surroundings"},
     "adapters": FLOOR | {"games", "engine", "plugins", "foreign", "surroundings"},
-    "settings": {"records", "names", "wording"},
+    "settings": {"records", "names"},
     "report": {"records", "names", "wording", "strangers", "store", "papers", "counted", "frames", "stats", "scores"},
     "analysis": {"records", "names", "strangers", "wording", "store", "report", "stats"},
     "suites": FLOOR
@@ -70,8 +70,9 @@ MAY_IMPORT = {
     },
     "arguments": FLOOR | {"plugins", "store", "attributions"},
     "terminal": {"progress", "errors"},
+    "facts": {"analysis", "settings", "wording"},
     "cli_user": {"errors", "report", "runs", "terminal"},
-    "cli_runs": FLOOR | {"analysis", "attributions", "scores", "settings", "store", "suites", "runs", "terminal"},
+    "cli_runs": {"errors", "names", "facts", "analysis", "store", "runs", "terminal"},
     "runs": {
         *("records", "names", "strangers", "wording", "plugins", "store", "engine"),
         *("report", "analysis", "attributions", "suites"),
