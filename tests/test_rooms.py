@@ -54,7 +54,8 @@ MAY_IMPORT = {
         "shared",
     },
     "foreign": {"records"},
-    "plugins": {"records", "names", "foreign", "surroundings"},
+    "importing": {"errors"},
+    "plugins": {"records", "names", "foreign", "surroundings", "importing"},
     "adapters": FLOOR | {"games", "engine", "plugins", "foreign", "surroundings"},
     "settings": {"records", "names", "wording"},
     "report": {"records", "names", "wording", "strangers", "store", "papers", "counted", "frames", "stats", "scores"},
@@ -67,6 +68,7 @@ MAY_IMPORT = {
     | {
         *("games", "datasets", "models", "attributions", "scores", "counted", "frames", "stats", "suites", "report"),
         *("engine", "store", "plain", "plugins", "adapters", "arguments", "progress", "runs", "isolation"),
+        "importing",
     },
     "arguments": FLOOR | {"plugins", "store", "attributions"},
     "terminal": {"progress", "errors"},
