@@ -32,7 +32,7 @@ MAY_IMPORT = {
     "scores": FLOOR | {"games"},
     "plain": set(),
     "store": {"records"},
-    "schedule": {"records"},
+    "schedule": {"importing", "records"},
     "service": {"records", "schedule"},
     "processes": {"records", "schedule", "service"},
     "cluster": {"records", "schedule", "store"},
