@@ -10,7 +10,7 @@ import torch
 
 from forsooth import isolation, names, store
 from forsooth.adapters.trainings import training_path
-from forsooth.arguments import check_models, method_path, run_folder, several, usable_device, usable_workers
+from forsooth.arguments import check_models, method_path, outside, run_folder, several, usable_device, usable_workers
 from forsooth.engine import Progress
 from forsooth.progress import fitting_progress
 from forsooth.records import Choice, Dataset, Method, UsageError
@@ -79,6 +79,7 @@ def run(
     """
     record = names.find(suite, SUITES, argument="suite")
     chosen = configured(record, preset, settings or {})
+    folder = outside(_folder(out) or Path("forsooth-runs") / f"{suite}-{preset}", data)
     choice = Choice(
         methods=tuple(method_path(m) for m in several(methods)),
         only={factor: names.admitted(value) for factor, value in (only or {}).items()},
@@ -91,7 +92,7 @@ def run(
     plan = record.plan(chosen, choice)
     if not plan.tasks and not plan.skips:
         raise UsageError("`settings` must leave something to do, and these leave nothing")
-    folder = run_folder(Path(out) if out is not None else Path("forsooth-runs") / f"{suite}-{preset}")
+    run_folder(folder)
     command = _command(record.name, preset, choice, settings or {})
     about = {**suite_facts(record, chosen), **choice_facts(choice, command), "preset": preset}
     progress = progress or fitting_progress()
@@ -124,7 +125,7 @@ def reproduce(
          `OUT/store` what was computed, which they share
     """
     record = names.find(name, REPRODUCTIONS, argument="name")
-    folder = reproduction_folder(name, out)
+    folder = outside(reproduction_folder(name, out), data)
     choice = Choice(
         only={factor: names.admitted(value) for factor, value in (only or {}).items()},
         data=None if data is None else str(data),
@@ -404,7 +405,7 @@ def export_data(
         data=None if data is None else str(data),
         seed=seed,
     )
-    folder = _folder(out) or Path("forsooth-runs") / f"data-{suite}"
+    folder = outside(_folder(out) or Path("forsooth-runs") / f"data-{suite}", data)
     return exports.export(record, chosen, choice, folder, samples=samples, split=split)
 
 
