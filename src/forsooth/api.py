@@ -163,7 +163,7 @@ def bias(
     permutations: int | str = 1000,
     anchor: str = "permutations",
     budget: int = 50_000_000,
-    baseline: Any = "mean",
+    baseline: Any = "auto",
     data: Any = None,
     output: str = "logits",
     channels: str = "signed_max",
@@ -179,7 +179,7 @@ def bias(
 
     model         a torch module, an estimator with predict_proba, a function x -> (n, classes) on arrays or tensors,
                   or `package.module:name` of one of them or of a function that builds it
-    inputs        (n, *shape): an array, a tensor, a table, or a .npy, .npz or .safetensors file
+    inputs        (n, *shape): an array, a tensor, a table, or a .npy, .npz, .safetensors or .csv file
     target        None: the predicted class; a class; one for each input
     methods       names of the catalogue, `package.module:name`, functions(model, x, target) -> tensor like x; none:
                   those that suit the model. The nulls and the Shapley values themselves are always judged too
@@ -189,7 +189,9 @@ def bias(
     anchor        permutations, or leverage: a least squares as sure as these, with a tenth of their forwards (a quarter
                   above 64 players)
     budget        most forwards for all Shapley values; a request that takes more is refused before it begins
-    baseline      what replaces hidden features: mean, channel_mean, zero, blur, or values (*shape) or (n, *shape)
+    baseline      what replaces hidden features: mean, channel_mean, zero, blur, or values (*shape) or (n, *shape);
+                  rows or rows:N: the values of N rows of the data, one after another, outputs averaged, which is all
+                  that a table with text, categories or gaps can have. auto: rows for such a table, else mean
     data          (k, *shape), what means are taken over and what methods read as background; None: the inputs
     output        logits: the outputs as they are; probabilities: their softmax
     channels      how the channels of a gradient become one number: signed_max, max_abs or sum
