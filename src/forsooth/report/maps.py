@@ -109,11 +109,9 @@ def _placed(blocks: Sequence[Sequence[str]]) -> dict[str, float]:
     return places
 
 
-def _line(
-    results: Results, pictures: DataFrame, row: Series, *, key: Sequence[str], kind: str
-) -> dict[str, NDArray[Any]]:
+def _line(results: Results, pictures: DataFrame, row: Series, *, key: list[str], kind: str) -> dict[str, NDArray[Any]]:
     """Column -> picture of one row."""
-    here = only(pictures, **row[list(key)].to_dict())
+    here = only(pictures, **row[key].to_dict())
     plain = only(here, kind=PLAIN)
     same = only(plain, label=row["label"])
     found: dict[str, NDArray[Any]] = {}

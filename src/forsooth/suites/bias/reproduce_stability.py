@@ -82,16 +82,10 @@ def unstable(*cells: Cell, panel: Panel, draws: int, parts: int, varied: str, pe
     estimates = [anchors.joined(cells[k * parts : (k + 1) * parts]).estimate for k in range(draws)]
     values = torch.stack([scores.unit(estimate.values) for estimate in estimates])  # (draws, n, players)
     maps = [cell.tensors["players"] for cell in cells[draws * parts :]]
-    row = row_of(panel, "stability").having(
-        metric="anchor_instability",
-        sample=WHOLE,
-        value=convergence.anchor_instability(values, maps),
-        values=convergence.instability(values).mean().item(),
-        players=values.shape[2],
-        varied=varied,
-        permutations=permutations,
-    )
-    return Cell(rows=(row,))
+    about = {"players": values.shape[2], "varied": varied, "permutations": permutations}
+    row = row_of(panel, "stability").having(metric="anchor_instability", sample=WHOLE, **about)
+    instability = convergence.instability(values).mean().item()
+    return Cell(rows=(row.having(value=convergence.anchor_instability(values, maps), values=instability),))
 
 
 def judge_figure_5(outcome: Outcome) -> Judgement:

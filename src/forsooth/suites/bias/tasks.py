@@ -37,8 +37,8 @@ def train(*, panel: Network, recipe: Recipe, seed: int, device: str) -> Cell:
     correct = networks.correct(module, dataset, rows_to_test(panel, dataset), device=device, size=AT_ONCE)
     template = row_of(panel, "training").having(player="")
     row = networks.accuracy_row(template, correct.double().mean().item(), gate=recipe.gate)
-    facts |= {"passed": row.status == "ok", "said": data.notes(dataset)}
-    return Cell(rows=(row,), tensors={**networks.weights_of(module, PREFIX), "correct": correct}, facts=facts)
+    tensors = {**networks.weights_of(module, PREFIX), "correct": correct}
+    return Cell((row,), tensors, {**facts, "passed": row.status == "ok", "said": data.notes(dataset)})
 
 
 def trained_network(
