@@ -90,7 +90,7 @@ def unstable(*cells: Cell, panel: Panel, draws: int, parts: int, varied: str, pe
 
 def judge_figure_5(outcome: Outcome) -> Judgement:
     """Fig. 5: instability of the anchor β beside that of the sampled values, by samples and by variables."""
-    rows = part_rows(outcome, "stability", counts=("permutations", "players")).rename(columns={"value": "anchor"})
+    rows = part_rows(outcome, "stability", value="anchor", counts=("permutations", "players"))
     table = rows[["varied", "permutations", "players", "values", "anchor"]].round(4)
     table["times"] = (table["values"] / table["anchor"]).round(1)
     return judgement(table, [f"Fig. 5 on {title_of(rows)}: {on_stability(table)}"])
@@ -140,7 +140,7 @@ def factor_rows(template: Row, maps: Tensor, anchor: Estimate) -> Iterator[Row]:
 
 def judge_proposition_1(outcome: Outcome) -> Judgement:
     """Proposition 1: Var[A_i] / Var[mean of A over S], which the paper proves to be |S| for independent errors."""
-    rows = part_rows(outcome, "proposition_1", counts=("size",)).rename(columns={"value": "factor"})
+    rows = part_rows(outcome, "proposition_1", value="factor", counts=("size",))
     table = rows[["method", "end", "fraction", "size", "factor"]]
     by_size = table.groupby(["fraction", "size"], as_index=False)["factor"].median()
     factors = ", ".join(f"{line.factor:.0f} for |S| = {line.size}" for line in by_size.itertuples(index=False))
@@ -195,7 +195,7 @@ def both_biases(*cells: Cell, panel: Panel, parts: int, methods: tuple[str, ...]
 
 def judge_figure_6(outcome: Outcome) -> Judgement:
     """Fig. 6: M_bias of the top 10 % beside the accurate bias, from 20 times the permutations; or exact values."""
-    rows = part_rows(outcome, "accurate_bias", counts=("players", "size")).rename(columns={"value": "m_bias"})
+    rows = part_rows(outcome, "accurate_bias", value="m_bias", counts=("players", "size"))
     table = rows[["dataset", "method", "sample", "players", "size", "m_bias", "accurate", "model"]]
     sentences = [on_relation(own) for _, own in table.groupby("model", sort=False)]
     return judgement(table.drop(columns="dataset").round(5), sentences)

@@ -17,7 +17,7 @@ from forsooth.scores import bias
 from forsooth.user.bias.request import BiasRequest
 from forsooth.user.bias.result import END, Judged
 from forsooth.user.bias.subject import Subject
-from forsooth.user.pages import Page, asked, command, described_methods, grey
+from forsooth.user.pages import Page, asked, command, described_methods, grey, plain_rows
 
 FACTORS = ("dataset", "model", "player", "end", "fraction")  # as in the suite, whose figures read them
 METRICS = ("m_bias", "relative_bias")
@@ -75,7 +75,7 @@ def kept_rows(rows: pd.DataFrame, judged: Judged, panel: dict[str, str]) -> Iter
     judged_by = rows[rows["end"].ne("") & ~rows["status"].isin(ABSENT)]
     pairs = judged_by[["end", "fraction"]].drop_duplicates().itertuples(index=False, name=None)
     groups = list(itertools.product(METRICS, pairs))
-    for row in rows.astype(object).where(rows.notna(), None).to_dict("records"):
+    for row in plain_rows(rows):
         null = judged.kinds[row["method"]] == "null"
         model = {True: NO_MODEL, False: MODEL}[null]
         own = {"suite": "bias", "part": "scores", "model_seed": 0, "model": model, **panel, **row}
