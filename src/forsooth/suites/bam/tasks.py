@@ -16,7 +16,7 @@ from forsooth.datasets.worlds import notes
 from forsooth.engine import FLAT, task
 from forsooth.models import train as training
 from forsooth.models import weights as files
-from forsooth.models.normalising import IMAGENET_MEAN, IMAGENET_SPREAD, column, normalising
+from forsooth.models.normalising import IMAGENET_MEAN, IMAGENET_SPREAD, column, with_normalising
 from forsooth.models.recipes import Recipe
 from forsooth.models.weights import WeightsFile
 from forsooth.plain import from_plain, to_plain
@@ -111,8 +111,7 @@ def explained_network(cell: Cell, *, device: str) -> nn.Sequential:
     """The network for images in [0, 1]: it is normalised by a convolution in front, which every method can read."""
     facts = facts_of(cell)
     module = empty_network(facts.arch, side=facts.side, classes=facts.classes)
-    module = networks.loaded(module, cell.tensors, device=device)
-    return nn.Sequential(normalising(), module).eval().requires_grad_(False).to(device)
+    return with_normalising(networks.loaded(module, cell.tensors, device=device))
 
 
 @torch.no_grad()
