@@ -24,10 +24,11 @@ from forsooth.records import NO_MODEL, Cell, Dataset, Facts, Row
 from forsooth.scores.functionless import Patched, Search, functionless
 from forsooth.scores.verification import RARE, accuracy, accuracy_drop, confidence_rises, share, unfamiliar
 from forsooth.suites import networks
+from forsooth.suites.album import Album
 from forsooth.suites.bam import data
 from forsooth.suites.bam.data import DataSpec, Images
 from forsooth.suites.bam.specs import NetSpec, Panel, Shown
-from forsooth.suites.choose import SHOWN, placed
+from forsooth.suites.choose import SHOWN
 from forsooth.suites.explain import rows_by_sample
 
 UNFAMILIAR = 3 * RARE  # share from which a set is called out of distribution
@@ -213,11 +214,7 @@ def show(*, spec: DataSpec, panel: Panel, samples: int) -> Cell:
     """The images whose maps the page shows, and where their objects are."""
     seen = data.images(spec, None, count=samples)
     sources = {"input": seen.os, "truth": seen.mask}
-    tensors: dict[str, Tensor] = {}
-    pictures = []
-    for place, (kind, parts) in itertools.product(range(len(seen.rows[:SHOWN])), sources.items()):
-        name = placed(kind, place)
-        tensors[name] = parts[place].half()
-        shared = {"model": NO_MODEL, "placing": panel.placing, "method": "", "kind": kind, "place": place}
-        pictures += [{**shared, "label": label, "tensor": name} for label in (0, 1)]
-    return Cell(tensors=tensors, facts={"pictures": pictures})
+    album = Album({"model": NO_MODEL, "placing": panel.placing, "method": ""})
+    for place, kind, label in itertools.product(range(len(seen.rows[:SHOWN])), sources, (0, 1)):
+        album.add(sources[kind][place].half(), kind, place, kind=kind, label=label)
+    return album.cell()
