@@ -14,6 +14,7 @@ from forsooth.counted import ABSENT
 from forsooth.records import NO_MODEL, SCORED
 from forsooth.runs import described_metric
 from forsooth.scores import bias
+from forsooth.suites.album import Album
 from forsooth.user.bias.request import BiasRequest
 from forsooth.user.bias.result import END, Judged
 from forsooth.user.bias.subject import Subject
@@ -40,7 +41,7 @@ def page(
 ) -> Page:
     """What the page says beside table and words. rows: those of `BiasResult`."""
     panel = {"dataset": name_of(request.inputs), "player": subject.seats.noun}
-    tensors, index = pictures(subject, judged, panel)
+    album = album_of(subject, judged, panel)
     anchor = {END: {"null": False, "cite": "", "settings": {}}}
     return Page(
         suite="bias",
@@ -49,7 +50,7 @@ def page(
         settings=asked(request),
         seed=request.seed,
         methods={**described_methods(chosen), **anchor},
-        facts=[MEANS, SEEN] if tensors else [MEANS],
+        facts=[MEANS, SEEN] if album.pictures else [MEANS],
         scores={
             "factors": list(FACTORS),
             "levels": {"end": list(bias.ENDS), "fraction": list(bias.FRACTIONS)},
@@ -57,8 +58,8 @@ def page(
             "exhibits": ["bias_curves", "examples"],
         },
         rows=list(kept_rows(rows, judged, panel)),
-        pictures=tensors,
-        index=index,
+        pictures=album.tensors,
+        index=album.pictures,
         seconds=seconds,
     )
 
@@ -86,21 +87,18 @@ def kept_rows(rows: pd.DataFrame, judged: Judged, panel: dict[str, str]) -> Iter
                 yield {**own, "metric": metric, "end": end, "fraction": fraction}
 
 
-def pictures(subject: Subject, judged: Judged, panel: dict[str, str]) -> tuple[dict[str, Tensor], list[dict[str, Any]]]:
+def album_of(subject: Subject, judged: Judged, panel: dict[str, str]) -> Album:
     """The first input of each class, its Shapley values and its maps, where players are places of an image."""
-    labels = subject.seats.labels
-    if labels.ndim != 2 or subject.stage.head is not None:
-        return {}, []
-    tensors: dict[str, Tensor] = {}
-    index: list[dict[str, Any]] = []
+    album = Album(panel)
+    if subject.seats.labels.ndim != 2 or subject.stage.head is not None:
+        return album
     firsts = {int(label): place for place, label in reversed(list(enumerate(judged.target.tolist())))}
     for label, place in sorted(firsts.items())[:MOST]:
         for (kind, method), picture in looked_at(subject, judged, place).items():
-            name = f"{kind}/{label}/{method}"
-            tensors[name] = picture.float().cpu().contiguous()
             model = {True: NO_MODEL, False: MODEL}[judged.kinds.get(method) == "null"]
-            index.append({**panel, "model": model, "tensor": name, "kind": kind, "method": method, "label": label})
-    return tensors, index
+            seen = picture.float().cpu().contiguous()
+            album.add(seen, f"{kind}/{label}/{method}", model=model, kind=kind, method=method, label=label)
+    return album
 
 
 def looked_at(subject: Subject, judged: Judged, place: int) -> dict[tuple[str, str], Tensor]:
