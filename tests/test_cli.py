@@ -18,7 +18,8 @@ from forsooth import cli, cli_runs
 from forsooth.analysis import export
 from forsooth.attributions import METHODS
 from forsooth.records import FailedTasks
-from forsooth.suites import SUITES, explain
+from forsooth.runs import Run
+from forsooth.suites import REPRODUCTIONS, SUITES, explain
 from forsooth.terminal import fitting, out, plain
 
 
@@ -258,22 +259,32 @@ def test_every_help_ends_with_an_example_that_can_be_understood(command, capsys)
     assert words[-1] in capsys.readouterr().out if words else True
 
 
-@pytest.mark.parametrize("words", [["--version"], ["--help"], ["run", "--help"], ["bias", "--nonsense"], ["run"]])
-def test_who_asks_for_help_waits_for_no_import(words):
+READ_ALONE = (
+    ["--help"],
+    ["--version"],
+    ["card", "lime"],
+    ["list", "reproductions"],
+    ["run", "--help"],
+    ["settings", "bam", "--format=markdown"],
+)
+MISTAKES = (["run"], ["bias", "--nonsense"], ["list", "method"], ["card", "limme"], ["settings", "bim"])
+
+
+@pytest.mark.parametrize("words", READ_ALONE + MISTAKES, ids=" ".join)
+def test_who_only_reads_waits_for_no_import(words):
     """Torch and pandas take seconds; `benchmarks/startup.py` prints how many."""
-    code = "import sys; from forsooth.cli import app\ntry: app(sys.argv[1:])\n"
+    code = "import sys; from forsooth.cli import main\ntry: main()\n"
     code += "finally: sys.stderr.write(f\"loaded: {sorted({'torch', 'pandas', 'numpy'} & set(sys.modules))}\")"
     done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, check=False)
     assert done.stderr.endswith("loaded: []")
-    assert done.returncode == (0 if "--help" in words or "--version" in words else 2)
+    assert done.returncode == (2 if words in MISTAKES else 0)
 
 
 def test_formats_and_suites_are_what_there_is():
     """The command line names them without an import; here it is held against the catalogues."""
     assert set(cli_runs.FORMATS) == {*cli_runs.ROWS, *export.WRITERS}
-    assert cli_runs.suite_names() == sorted(suite.name for suite in SUITES)
-    for kind in cli_runs.CATALOGUES:
-        assert all(hasattr(record, "name") for record in cli_runs._catalogue(kind))
+    assert cli_runs.suite_names() == [suite.name for suite in SUITES]
+    assert cli_runs.reproduction_names() == [record.name for record in REPRODUCTIONS]
 
 
 def test_completion_can_be_installed_and_knows_names(monkeypatch, capsys):
@@ -318,3 +329,23 @@ def test_compare_and_card_are_printed_for_people(monkeypatch, capsys, tmp_path):
     assert forsooth(monkeypatch, "card", "ima") == 0
     assert capsys.readouterr().out.startswith("### ima\n")
     assert forsooth(monkeypatch, "card", "imma") == 2
+
+
+def test_the_demo_goes_where_it_is_told(monkeypatch, capsys, tmp_path):
+    folders = []
+
+    def run(suite, *, out, preset, page, **others):
+        folders.append((suite, out, preset, page))
+        return Run(out)
+
+    def write_page(runs, out):
+        assert runs == [place for _, place, _, _ in folders]
+        return out
+
+    monkeypatch.setattr(cli.forsooth, "run", run, raising=False)
+    monkeypatch.setattr(cli, "show_board", lambda made: None)
+    monkeypatch.setattr(cli, "_exit_if_failed", lambda runs: None)
+    monkeypatch.setattr("forsooth.runs.write_page", write_page)
+    assert forsooth(monkeypatch, "demo", "--out", str(tmp_path / "here"), "--quiet") == 0
+    assert folders == [(suite.name, tmp_path / "here" / f"{suite.name}-demo", "demo", False) for suite in SUITES]
+    assert str(tmp_path / "here" / "demo.html") in capsys.readouterr().out.replace("\n", "")

@@ -1,5 +1,7 @@
 """The site builds without a warning, its pages are all in its contents, and what the tutorials say works."""
 
+import html
+import json
 import os
 import re
 import runpy
@@ -63,6 +65,11 @@ def test_the_site_builds_without_a_warning(tmp_path):
     assert done.returncode == 0, done.stderr
     for page in DOCS.glob("*.md"):
         assert (tmp_path / "site" / f"{page.stem}.html").exists()
+    for notebook in DOCS.glob("notebooks/*.ipynb"):
+        shown = html.unescape(re.sub(r"<[^>]+>", "", (tmp_path / f"site/notebooks/{notebook.stem}.html").read_text()))
+        for cell in json.loads(notebook.read_text())["cells"]:
+            assert cell["cell_type"] == "markdown" or "".join(cell["source"]) in shown
+        assert (tmp_path / "site/notebooks" / notebook.name).exists()
     assert "M_bias of every method" in (tmp_path / "site" / "api.html").read_text()
     for page in (tmp_path / "site").rglob("*.html"):
         assert not re.search(r"(src=|<link[^>]*stylesheet[^>]*href=)\"https?:", page.read_text()), page
@@ -70,7 +77,8 @@ def test_the_site_builds_without_a_warning(tmp_path):
 
 def test_every_page_is_in_the_contents():
     contents = (ROOT / "mkdocs.yml").read_text().split("\nnav:\n")[1]
-    for page in [*DOCS.glob("*.md"), *DOCS.glob("notebooks/*.ipynb")]:
+    notebooks = [page.with_suffix(".md") for page in DOCS.glob("notebooks/*.ipynb")]
+    for page in [*DOCS.glob("*.md"), *notebooks]:
         assert f": {page.relative_to(DOCS).as_posix()}\n" in contents, page
 
 

@@ -6,7 +6,8 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -77,25 +78,22 @@ def about(
     """Measures whether feature-attribution methods tell the truth."""
 
 
-def demo(workers: Workers = 0, on: On = None, quiet: Quiet = False) -> None:
+def demo(workers: Workers = 0, on: On = None, folder: Out = None, quiet: Quiet = False) -> None:
     """All suites at laptop scale, and one page to open."""
+    home = folder or Path("forsooth-runs")
     from forsooth.processes import kept
     from forsooth.runs import write_page
     from forsooth.suites import SUITES
 
+    shared: dict[str, Any] = {"preset": "demo", "workers": processes(workers), "on": on, "page": False}
     runs = []
     with kept():  # one pool for all suites
         for suite in SUITES:
             out.print(f"[bold]{suite.title}[/bold]: {suite.question}")
-            progress = progress_of(quiet)
-            runs.append(
-                forsooth.run(
-                    suite.name, preset="demo", workers=processes(workers), on=on, page=False, progress=progress
-                )
-            )
+            place = home / f"{suite.name}-demo"
+            runs.append(forsooth.run(suite.name, out=place, progress=progress_of(quiet), **shared))
             show_board(runs[-1])
-    folders = [made.folder for made in runs]
-    opened(write_page(folders, folders[0].parent / "demo.html"))
+    opened(write_page([made.folder for made in runs], home / "demo.html"))
     _exit_if_failed(runs)
 
 

@@ -1,30 +1,23 @@
 """Commands that look at what is there: the machine, finished runs, the catalogue."""
 
-import importlib
 import json
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 import forsooth
+from forsooth import facts
+from forsooth.analysis.cards import page
 from forsooth.errors import UsageError
-from forsooth.names import find, unknown
-from forsooth.terminal import Json, Only, as_json, factors, fitting, opened, out, plain
+from forsooth.names import unknown
+from forsooth.terminal import Json, Only, as_json, factors, fitting, grid, opened, out, plain
 
 if TYPE_CHECKING:
     from forsooth.runs import Run
 
-CATALOGUES = {
-    "suites": ("forsooth.suites", "SUITES"),
-    "methods": ("forsooth.attributions", "METHODS"),
-    "metrics": ("forsooth.scores", "METRICS"),
-    "models": ("forsooth.models", "MODELS"),
-    "datasets": ("forsooth.datasets", "DATASETS"),
-    "reproductions": ("forsooth.suites", "REPRODUCTIONS"),
-}
 File = Annotated[Path | None, typer.Option("--out", help="file to write; parquet needs one")]
 ROWS = ("csv", "json", "parquet")
 FORMATS = (*ROWS, "markdown", "latex")
@@ -63,61 +56,64 @@ def compare_(
 
 
 def card(
-    name: Annotated[str, typer.Argument(help="a method or a metric; all of them if left out")] = "",
+    name: Annotated[
+        str,
+        typer.Argument(help="a method or a metric; all of them if left out", autocompletion=lambda: list(_cards())),
+    ] = "",
 ) -> None:
     """All that is known of a method or a metric: what it needs, promises and cites, and how it is reckoned."""
-    from forsooth.analysis import cards
-    from forsooth.attributions import METHODS
-    from forsooth.scores import METRICS
-
-    known: list[Any] = [*METHODS, *METRICS]
-    if name:
-        sys.stdout.write(cards.card(find(name, known, argument="name")))
+    if not name:
+        words = page(*(cards.values() for cards in facts.known()["cards"].values()))
+    elif name in _cards():
+        words = _cards()[name]
     else:
-        sys.stdout.write(cards.page(METHODS, METRICS))
+        raise unknown(name, _cards(), argument="name")
+    sys.stdout.write(words)
+
+
+def _cards() -> dict[str, str]:
+    """name -> card, of methods and of metrics."""
+    cards = facts.known()["cards"]
+    return {**cards["methods"], **cards["metrics"]}
 
 
 def list_(
     what: Annotated[
-        str, typer.Argument(help=", ".join(CATALOGUES), autocompletion=lambda: list(CATALOGUES))
+        str, typer.Argument(help=", ".join(facts.CATALOGUES), autocompletion=lambda: list(facts.CATALOGUES))
     ] = "suites",
     json: Json = False,
 ) -> None:
     """What there is: suites, methods, metrics, models, datasets, reproductions."""
-    if what not in CATALOGUES:
-        raise unknown(what, CATALOGUES, argument="what")
+    if what not in facts.CATALOGUES:
+        raise unknown(what, facts.CATALOGUES, argument="what")
+    summaries = facts.known()["catalogues"][what]
     if json:
-        return as_json(**{record.name: _summary(record) for record in _catalogue(what)})
-    wide = max(len(record.name) for record in _catalogue(what))
-    for record in _catalogue(what):
-        out.print(f"{record.name:<{wide}}  {_summary(record)}", highlight=False, markup=False, soft_wrap=True)
-
-
-def _catalogue(what: str) -> tuple[Any, ...]:
-    """The records of that kind; only who asks for them waits for their imports."""
-    module, name = CATALOGUES[what]
-    return tuple(getattr(importlib.import_module(module), name))
+        return as_json(**summaries)
+    wide = max(map(len, summaries))
+    for name, summary in summaries.items():
+        out.print(f"{name:<{wide}}  {summary}", highlight=False, markup=False, soft_wrap=True)
 
 
 def settings(
-    suite: Annotated[str, typer.Argument(help="a suite; all of them if left out")] = "",
+    suite: Annotated[
+        str, typer.Argument(help="a suite; all of them if left out", autocompletion=lambda: suite_names())
+    ] = "",
     format: Annotated[str, typer.Option(help="table, markdown or json")] = "table",
 ) -> None:
     """Every setting of a suite, what it means, and its value in each preset."""
     if format not in ("table", "markdown", "json"):
         raise unknown(format, ("table", "markdown", "json"), argument="format")
-    from forsooth.settings import as_markdown, described
-    from forsooth.suites import SUITES
-
-    chosen = [find(suite, SUITES, argument="suite")] if suite else list(SUITES)
+    known = facts.known()["settings"]
+    if suite and suite not in known:
+        raise unknown(suite, known, argument="suite")
+    chosen = {suite: known[suite]} if suite else known
     if format == "markdown":
-        sys.stdout.write(as_markdown(chosen))
+        sys.stdout.write(facts.settings_page(chosen))
     elif format == "json":
-        tables = {one.name: described(one).to_dict("records") for one in chosen}
-        sys.stdout.write(json.dumps(tables, indent=1) + "\n")
+        sys.stdout.write(json.dumps(chosen, indent=1) + "\n")
     else:
-        for one in chosen:
-            out.print(plain(described(one), one.name))
+        for name, lines in chosen.items():
+            out.print(grid(lines[0], [line.values() for line in lines], name))
 
 
 def report_(
@@ -166,26 +162,10 @@ def _exported(made: "Run", format: str, only: Mapping[str, str]) -> bytes:
     return str(rows.to_csv(index=False)).encode()
 
 
-def _summary(record: Any) -> str:
-    """What a record is, in a line: what it says of itself, or the first line of its function."""
-    for field in ("question", "title"):  # of a suite, of a reproduction
-        if hasattr(record, field):
-            return str(getattr(record, field))
-    if hasattr(record, "description"):
-        return f"{record.description} [{record.cite}]"
-    function = getattr(record.function, "func", record.function)  # a partial has its docstring inside
-    lines = (function.__doc__ or "").strip().splitlines()
-    knobs = ", ".join(f"{name}={value}" for name, value in getattr(record, "settings", {}).items())
-    return " ".join([*lines[:1], f"({knobs})" if knobs else "", f"[{record.cite}]"])
-
-
 def suite_names() -> list[str]:
-    """The suites, by their folders: whoever presses the tabulator does not wait for imports."""
-    folder = Path(forsooth.__path__[0]) / "suites"
-    return sorted(path.parent.name for path in folder.glob("*/settings.py"))
+    """The suites: whoever presses the tabulator does not wait for imports."""
+    return list(facts.known()["catalogues"]["suites"])
 
 
 def reproduction_names() -> list[str]:
-    from forsooth.suites import REPRODUCTIONS
-
-    return [record.name for record in REPRODUCTIONS]
+    return list(facts.known()["catalogues"]["reproductions"])

@@ -41,7 +41,7 @@ from forsooth.report import aggregate, page, tables
 from forsooth.report.unchanged import drawn_once
 from forsooth.strangers import is_there
 from forsooth.suites import SUITES
-from forsooth.wording import html_piece
+from forsooth.wording import first_line, html_piece
 
 COLUMNS = (
     ("suite", pa.string()),
@@ -247,7 +247,8 @@ def write_page(folders: str | Path | Sequence[str | Path], out: str | Path | Non
 
 def described_metric(metric: Metric) -> dict[str, Any]:
     bounds = [bound if math.isfinite(bound) else None for bound in metric.bounds]  # JSON has no infinity
-    return {"better": metric.better, "bounds": bounds, "cite": metric.cite, "version": metric.version}
+    about = first_line(metric.function)
+    return {"about": about, "better": metric.better, "bounds": bounds, "cite": metric.cite, "version": metric.version}
 
 
 def assemble(folder: Path, plan: Plan, cells: store.Store, about: dict[str, Any]) -> None:
@@ -380,7 +381,8 @@ def _methods(names: set[str]) -> dict[str, dict[str, Any]]:
 
 def described_method(method: Method) -> dict[str, Any]:
     fields = ("null", "cite", "promise", "signed", "random", "version", "needs")
-    return {**{field: getattr(method, field) for field in fields}, "settings": dict(method.settings)}
+    about = {"about": first_line(method.function), "settings": dict(method.settings)}
+    return {**{field: getattr(method, field) for field in fields}, **about}
 
 
 def _table(rows: Iterable[Any], key: str) -> pa.Table:

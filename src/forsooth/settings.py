@@ -8,11 +8,8 @@ import typing
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-import pandas as pd
-
 from forsooth import names
 from forsooth.records import Suite, UsageError
-from forsooth.wording import markdown_table
 
 NUMBERS = {int: "a whole number", float: "a number"}
 HUGE = 1e100  # products of numbers from here on are infinite
@@ -65,14 +62,14 @@ def _leaves(record: Any) -> Iterator[tuple[Any, str, Any]]:
             yield record, field.name, value
 
 
-def described(suite: Suite) -> pd.DataFrame:
-    """Every setting of a suite: setting, meaning, and its value in each preset."""
+def described(suite: Suite) -> list[dict[str, str]]:
+    """A line for every setting of a suite: setting, meaning, and its value in each preset."""
     first = next(iter(suite.presets.values()))
     lines = []
     for record, name, _ in _leaves(first):
         values = {preset: written(values_of(settings)[name]) for preset, settings in suite.presets.items()}
         lines.append({"setting": name, "meaning": meanings(type(record)).get(name, ""), **values})
-    return pd.DataFrame(lines)
+    return lines
 
 
 def meanings(kind: type) -> dict[str, str]:
@@ -103,28 +100,6 @@ def written(value: Any) -> str:
     if isinstance(value, bool) or value is None:
         return str(value).lower()
     return str(value)
-
-
-def as_markdown(suites: Iterable[Suite]) -> str:
-    """The page on all settings."""
-    parts = [PAGE]
-    for suite in suites:
-        words = described(suite)
-        values = list(suite.presets)
-        words[values] = words[values].map(_broken)  # what a setting means is prose, with commas of its own
-        parts.append(f"## {suite.name}\n\n{suite.question}\n\n{markdown_table(words, words.itertuples(index=False))}")
-    return "\n\n".join(parts) + "\n"
-
-
-PAGE = """# Settings
-
-Made by `forsooth settings --format markdown`. Each can be changed with `--set name=value`, or with
-`settings={"name": value}` in Python; several values are separated by commas, and `none` stands for nothing."""
-
-
-def _broken(words: str) -> str:
-    """Long lists may break at their commas."""
-    return words.replace(",", ", ").replace(",  ", ", ")
 
 
 def _replaced(record: Any, name: str, value: Any) -> Any:

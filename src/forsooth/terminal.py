@@ -4,7 +4,7 @@ import io
 import json
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
@@ -53,7 +53,7 @@ Seed = Annotated[int, typer.Option(help="one integer; same seed, same numbers")]
 
 
 EXAMPLES = {  # what `forsooth COMMAND --help` ends with
-    "demo": "forsooth demo --workers 2",
+    "demo": "forsooth demo --workers 2 --out demo",
     "list": "forsooth list methods",
     "run": "forsooth run xaitris --preset demo --methods saliency,random,oracle,mine:my_method --out first",
     "settings": "forsooth settings xaitris",
@@ -108,8 +108,13 @@ def progress_of(quiet: bool) -> Bar | Lines | Silent:
 
 
 def plain(table: "pd.DataFrame", title: str) -> Table:
-    shown = Table(*map(str, table.columns), title=escape(title), box=SIMPLE, pad_edge=False)
-    for line in table.itertuples(index=False):
+    return grid(table.columns, table.itertuples(index=False), title)
+
+
+def grid(columns: Iterable[Any], lines: Iterable[Iterable[Any]], title: str) -> Table:
+    """A table to print, every cell as text."""
+    shown = Table(*map(str, columns), title=escape(title), box=SIMPLE, pad_edge=False)
+    for line in lines:
         shown.add_row(*(escape(str(cell)) for cell in line))  # messages of errors are full of brackets
     return shown
 

@@ -123,6 +123,16 @@ def joined(names: Sequence[str], word: str = "and") -> str:
     return f"{', '.join(names[:-1])} {word} {names[-1]}"
 
 
+def first_line(function: Any) -> str:
+    """What a function says of itself, in a line; of a partial the function inside says it. Empty where it is silent.
+
+    >>> first_line(agreeing), first_line(lambda: 0)
+    ('The form of a verb or a noun for so many names.', '')
+    """
+    words = getattr(function, "func", function).__doc__ or ""
+    return next(iter(words.strip().splitlines()), "")
+
+
 def markdown_table(columns: Iterable[str], lines: Iterable[Iterable[Any]]) -> str:
     r"""A table in Markdown, every cell as text.
 

@@ -18,8 +18,8 @@ def counted(lines: list[dict[str, object]]) -> Results:
 def test_panels_with_the_same_counts_share_a_row(results: Results) -> None:
     table = classes(results)
     assert table.columns.tolist() == ["panels", "explained", "background"]
-    assert table["explained"].tolist() == ["6 T, 6 L", "3 ++, 3 --, 3 +-, 3 -+"]
-    assert table["background"].tolist() == ["50 T, 50 L", "25 ++, 25 --, 25 +-, 25 -+"]
+    assert table["explained"].tolist() == ["T: 6, L: 6", "++: 3, --: 3, +-: 3, -+: 3"]
+    assert table["background"].tolist() == ["T: 50, L: 50", "++: 25, --: 25, +-: 25, -+: 25"]
     assert table["panels"].tolist() == [
         "LIN-WHITE, LIN-CORR, MULT-WHITE, MULT-CORR, RIGID-WHITE, RIGID-CORR",
         "XOR-WHITE, XOR-CORR",
@@ -30,7 +30,7 @@ def test_one_panel_that_differs_has_a_row_of_its_own(results: Results) -> None:
     lines = [dict(line) for line in results.run["classes"]]
     lines[1]["count"] = 5
     table = classes(dataclasses.replace(results, run={**results.run, "classes": lines}))
-    assert table["panels"].tolist()[0] == "LIN-WHITE" and table["explained"].tolist()[0] == "6 T, 5 L"
+    assert table["panels"].tolist()[0] == "LIN-WHITE" and table["explained"].tolist()[0] == "T: 6, L: 5"
     assert len(table) == 3
 
 
@@ -50,4 +50,4 @@ def test_a_run_without_counts_has_no_table() -> None:
 
 def test_the_page_shows_who_was_explained(folder: Path, tmp_path: Path) -> None:
     page = write_page(folder, out=tmp_path).read_text()
-    assert "Who was explained" in page and "3 ++, 3 --, 3 +-, 3 -+" in page
+    assert "Who was explained" in page and "++: 3, --: 3, +-: 3, -+: 3" in page

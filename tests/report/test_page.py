@@ -76,7 +76,7 @@ def test_messages_are_escaped(page: str) -> None:
 
 def test_it_says_everything_in_order(page: str) -> None:
     wanted = (
-        *("XAI-TRIS: do explanations find", "This run names no method to trust"),
+        *("XAI-TRIS: do explanations find", "No method can be named to trust"),
         "By emd, pattern_attribution comes first among the 19 of 20 methods that took part in every panel and 5 nulls",
         *("dead leaves, not photographs", "Leaderboards <a", "LLR alone", "Panel by panel <a"),
         *("Figures <a", "Trained accuracy <a", "Failures and skips <a", "needs a convolutional layer"),
@@ -215,5 +215,5 @@ def test_runs_without_a_common_score_are_told_in_short(folder: Path, tmp_path: P
     rows["metric"] = rows["metric"].replace({name: "other"})
     rows.to_parquet(second / "scores.parquet")
     text = write_page([first, second], tmp_path / "both.html").read_text()
-    assert "2 runs in one page" in text and "In short" in text and "Side by side" not in text
+    assert "2 runs on whether attributions tell the truth" in text and "In short" in text and "Side by side" not in text
     assert "By other, " in text

@@ -21,6 +21,7 @@ from forsooth.report.medians import Medians, all_medians
 from forsooth.report.notes import notes
 from forsooth.report.reasons import by_reason, skipped_by_reason
 from forsooth.report.svg import inline
+from forsooth.report.verdict import verdict
 from forsooth.scores import METRICS
 
 
@@ -132,7 +133,7 @@ def test_the_head_says_what_to_do(tables: dict[str, Medians]) -> None:
     lines = board(tables["emd"])
     own = lines[~lines["null"]]["method"].tolist()
     lines = lines.assign(wins=[4 * (name not in own[-2:]) for name in lines["method"]])
-    words = advice({"emd": tables["emd"]}, {"emd": lines})
+    words = advice({"emd": tables["emd"]}, {"emd": lines}, preset="quick")
     alike = lines[~lines["null"] & lines["group"].eq("A")]["method"].tolist()
     assert words.startswith(f"Of 20 methods, reach for {alike[0]} first (or {alike[1]}")
     panels = len(tables["emd"].panels)
@@ -143,9 +144,21 @@ def test_the_head_says_what_to_do(tables: dict[str, Medians]) -> None:
 def test_where_nothing_is_clear_the_head_says_so() -> None:
     made = run_of([*scores("a", [0.1, 0.2]), *scores("random", [0.15, 0.2], model="none")])
     table, lines = board_of(made)
-    words = advice({"emd": table}, {"emd": lines})
-    assert words.startswith("This run names no method to trust") and "too small" in words
-    assert advice({}, {}) == ""
+    words = advice({"emd": table}, {"emd": lines}, preset="quick")
+    assert words.startswith("No method can be named to trust") and words.endswith("with more samples and trainings.")
+    demo = advice({"emd": table}, {"emd": lines}, preset="demo")
+    assert demo.endswith("with more samples and trainings (--preset quick takes minutes).")
+    assert advice({}, {}, preset="demo") == ""
+
+
+def test_what_knows_the_anchor_is_no_method_that_one_can_trust() -> None:
+    made = run_of(
+        [*scores("a", [0.1, 0.2]), *scores("shapley", [0.9, 0.9]), *scores("random", [0.15, 0.2], model="none")]
+    )
+    table, lines = board_of(made)
+    words = " ".join(verdict(made, {"emd": table}, {"emd": lines}))
+    assert "among 1 method and 1 null" in words and "shapley" not in words
+    assert "In the one panel no method is clearly better than every map that never looks" in words
 
 
 def test_reasons_are_said_once() -> None:
@@ -156,16 +169,34 @@ def test_reasons_are_said_once() -> None:
     assert by_reason(lost) == [
         {"reason": "all 0", "status": "zero map", "methods": "a 40 % and b 10 %", "scores": "all", "panels": "5"}
     ]
-    columns = ["what", "status", "message", "panels", "where"]
-    lines = [(name, "skipped", f"{name} needs a layer", 2, "P, Q") for name in ("grad_cam", "layer_cam")]
-    assert skipped_by_reason(pd.DataFrame(lines, columns=columns)) == [
-        {
-            "reason": "the method needs a layer",
-            "status": "skipped",
-            "what": "grad_cam and layer_cam",
-            "where": "2 panels: P, Q",
-        }
-    ]
+
+
+SKIPS = ["what", "status", "message", "where"]
+
+
+def test_methods_that_took_no_part_for_one_reason_share_its_line() -> None:
+    lines = [("grad_cam", "skipped", "grad_cam needs a layer", ["P", "Q"])]
+    lines.append(("layer_cam", "skipped", "layer_cam needs a layer", ["Q", "R"]))
+    (line,) = skipped_by_reason(pd.DataFrame(lines, columns=SKIPS), ["grad_cam", "layer_cam", "lime"])
+    assert line == {
+        "reason": "the method needs a layer",
+        "status": "skipped",
+        "what": "grad_cam and layer_cam",
+        "where": "3 panels: P, Q, R",
+    }
+
+
+def test_a_name_inside_a_reason_stays() -> None:
+    lines = [("attention", "skipped", "attention is asked of attention only: rationale has none", list("PQRSTUVW"))]
+    (line,) = skipped_by_reason(pd.DataFrame(lines, columns=SKIPS), ["attention", "lime"])
+    assert line["reason"] == "the method is asked of attention only: rationale has none"
+    assert line["where"] == "8 panels: P, Q, R, S, T, U and 2 more"
+
+
+def test_where_nobody_took_part_nobody_is_named() -> None:
+    lines = [(name, "no correct input", "wrong class", ["P"]) for name in ("lime", "random", "tcav")]
+    (line,) = skipped_by_reason(pd.DataFrame(lines, columns=SKIPS), ["lime", "random"])
+    assert line["what"] == "all 2 methods and nulls and tcav"
 
 
 def test_every_method_has_a_family() -> None:

@@ -76,6 +76,11 @@ def test_a_run_without_texts_has_no_passages(factor: str) -> None:
     assert passages(made) == []
 
 
+def test_an_answer_that_ranks_nothing_has_no_passages() -> None:
+    made = documents({"lrp": "gru"}, {("lrp", 0): [1.0, 0.0, 0.0, 0.0, 0.0]}, 1)
+    assert passages(replace(made, run={**made.run, "factors": []})) == []
+
+
 def test_weights_of_a_run_of_before_which_had_no_places_are_of_the_first_document() -> None:
     made = documents({"lrp": "gru"}, {("lrp", 0): [1.0, 0.0, 0.0, 0.0, 0.0]}, 1)
     old = [{key: value for key, value in line.items() if key != "place"} for line in made.run["pictures"]]

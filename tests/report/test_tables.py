@@ -100,14 +100,10 @@ def test_failures_of_one_metric_name_it() -> None:
 
 def test_skips_say_why(results: Results) -> None:
     found = skips(results).set_index("what")
-    assert found.loc["guided_grad_cam", ["status", "message", "panels"]].tolist() == [
-        "skipped",
-        "needs a convolutional layer",
-        10,
-    ]
-    assert found.loc["guided_grad_cam", "where"].endswith(" and 4 more")
+    assert found.loc["guided_grad_cam", ["status", "message"]].tolist() == ["skipped", "needs a convolutional layer"]
+    assert len(found.loc["guided_grad_cam", "where"]) == 10
     assert "sweep" not in found.index
-    assert found.loc["training", ["status", "where"]].tolist() == ["below gate", "XOR-CORR-CNN"]
+    assert found.loc["training", ["status", "where"]].tolist() == ["below gate", ["XOR-CORR-CNN"]]
 
 
 def test_times_add_up_over_cells_of_one_method(results: Results) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 import own_models
 import pytest
 import torch
+from safetensors.torch import load_file
 from typer.testing import CliRunner
 
 import forsooth
@@ -155,3 +156,26 @@ def test_the_command_on_a_page_is_the_one_that_was_given(folder):
         "forsooth bias --model a:b --inputs 'my x.npy' --methods lime,pfi --target 1 --seed 3"
     )
     assert pages.command("bias", forsooth.user.bias.BiasRequest(model=own_models.FOREST, inputs="x.npy")) == ""
+
+
+def test_the_page_of_independence_shows_maps_without_and_with_the_patch(folder):
+    inputs = own_models.IMAGES[:6]
+    forsooth.independence(own_models.net(), inputs, methods=["gradient"], patch="grid:3", out="answer")
+    about = json.loads(Path("answer/run.json").read_text())
+    tensors = load_file("answer/pictures.safetensors")
+    own = [line for line in about["pictures"] if line["kind"] == "input" and line["place"] == 0]
+    before, after = (tensors[line["tensor"]] for line in own)
+    (place, _) = (
+        tensors[line["tensor"]].bool()
+        for line in about["pictures"]
+        if line["tensor"].startswith("truth") and line["place"] == 0
+    )
+    assert [line["label"] for line in own] == ["as it is", "with its patch"]
+    assert (before != after).sum() > 0 and torch.equal(before[~place], after[~place])
+    assert {line["method"] for line in about["pictures"] if line["kind"] == "example"} == {
+        "gradient",
+        "random",
+        "constant",
+    }
+    page = read_by_a_person(Path("answer/report.html"))
+    assert "How often a patch without function draws attention" in page and "with its patch" in page

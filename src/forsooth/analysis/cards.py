@@ -37,6 +37,6 @@ def _written(value: Any) -> str:
     return text(getattr(value, "__name__", value))
 
 
-def page(methods: Iterable[Any], metrics: Iterable[Any]) -> str:
-    """All cards."""
-    return "\n".join([HEAD, "## Methods\n", *map(card, methods), "## Metrics\n", *map(card, metrics)])
+def page(methods: Iterable[str], metrics: Iterable[str]) -> str:
+    """All cards on one page."""
+    return "\n".join([HEAD, "## Methods\n", *methods, "## Metrics\n", *metrics])

@@ -6,11 +6,11 @@ from typing import Any
 import pandas as pd
 
 from forsooth.report.medians import Medians
-from forsooth.report.verdict import too_small
+from forsooth.report.verdict import judged, too_small
 from forsooth.wording import paragraphs
 
 
-def advice(tables: Mapping[str, Medians], boards: Mapping[str, pd.DataFrame]) -> str:
+def advice(tables: Mapping[str, Medians], boards: Mapping[str, pd.DataFrame], *, preset: str) -> str:
     """Which method to reach for, which not to rely on, and what to do first; empty where no method was scored."""
     if not tables:
         return ""
@@ -18,11 +18,12 @@ def advice(tables: Mapping[str, Medians], boards: Mapping[str, pd.DataFrame]) ->
     table = tables[metric]
     if table.null.all() or not (table.null & table.rival).any():
         return ""
-    methods = boards[metric][~boards[metric]["null"]]
+    methods = judged(boards[metric])
     trusted = _trusted(methods)
     names = trusted["method"].tolist()
     facts = {
         "metric": metric,
+        "preset": preset,
         "methods": len(methods),
         "trusted": names,
         "wins": next(iter(trusted["wins"].tolist()), 0),

@@ -44,9 +44,9 @@ def _parts(results: Results, tables: Mapping[str, Medians]) -> Values:
     """Who took part, with which accuracy, and who did not."""
     return {
         "classes": classes(results).to_dict("records"),
-        "accuracies": [_accuracy(results, line) for _, line in accuracies(results).iterrows()],
+        "accuracies": _accuracies(results),
         "failures": by_reason(failures(list(tables.values()))),
-        "skips": skipped_by_reason(skips(results)),
+        "skips": skipped_by_reason(skips(results), [name for name in results.run["methods"] if name not in CEILING]),
     }
 
 
@@ -89,7 +89,7 @@ def _advice(results: Results, tables: Mapping[str, Medians], boards: Mapping[str
     """What to do; empty where the run has words of its own for that."""
     if results.run["reproduction"] is not None or results.run.get("answer"):
         return ""
-    return advice(tables, boards)
+    return advice(tables, boards, preset=results.run["preset"])
 
 
 def _keys(results: Results) -> list[str]:
@@ -139,14 +139,16 @@ def _tiles(results: Results, tables: Mapping[str, Medians]) -> dict[str, str]:
     for table in list(tables.values())[:1]:
         tiles |= _maps_scored(table)
     trained = results.rows["part"].eq("training") & results.rows["metric"].eq("accuracy")
-    return tiles | {"models trained": f"{int(trained.sum()):,}", "in all": _time(run["seconds"])}
+    if trained.any():
+        tiles["models trained"] = f"{int(trained.sum()):,}"
+    return tiles | {"in all": _time(run["seconds"])}
 
 
 def _counts(methods: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
     """How many methods, nulls, and ends of the scale there are; the findings count in the same way."""
-    nulls = [name for name, record in methods.items() if record.get("null")]
-    ends = [name for name in nulls if name in CEILING]
-    tiles = {"methods": str(len(methods) - len(nulls)), "nulls": str(len(nulls) - len(ends))}
+    ends = [name for name in methods if name in CEILING]
+    nulls = [name for name, record in methods.items() if record.get("null") and name not in ends]
+    tiles = {"methods": str(len(methods) - len(nulls) - len(ends)), "nulls": str(len(nulls))}
     if ends:
         tiles = {**tiles, f"told the truth: {joined(ends)}": str(len(ends))}
     return tiles
@@ -165,7 +167,14 @@ def _maps_scored(table: Medians) -> dict[str, str]:
 def _metric(name: str, record: Mapping[str, Any]) -> dict[str, str]:
     low, high = record.get("bounds") or (None, None)
     bounds = f"{text(low) or '−∞'} to {text(high) or '∞'}"
-    return {"metric": name, "better": record["better"], "bounds": bounds, "source": record.get("cite", "")}
+    about = record.get("about") or ""  # older runs have none
+    return {
+        "metric": name,
+        "what it is": about,
+        "better": record["better"],
+        "bounds": bounds,
+        "source": record.get("cite", ""),
+    }
 
 
 def _methods(results: Results) -> list[dict[str, str]]:
@@ -177,6 +186,7 @@ def _methods(results: Results) -> list[dict[str, str]]:
 def _method(name: str, record: Mapping[str, Any]) -> dict[str, str]:
     return {
         "method": name,
+        "what it is": record.get("about") or "",
         "family": kind_of(record)["family"],
         "needs": ", ".join(kind_of(record)["needs"]),
         "settings": settings(record.get("settings") or {}),
@@ -263,6 +273,13 @@ def _cell(value: float, part: float, win: bool) -> Values | None:
     if not np.isfinite(value):
         return None
     return {"value": number(value, digits=2), "win": win, "shade": round(100 * part)}
+
+
+def _accuracies(results: Results) -> list[dict[str, str]]:
+    """A line for each panel, without the columns that are empty in all of them."""
+    lines = [_accuracy(results, line) for _, line in accuracies(results).iterrows()]
+    told = {name for line in lines for name, words in line.items() if words}
+    return [{name: words for name, words in line.items() if name in told} for line in lines]
 
 
 def _accuracy(results: Results, line: pd.Series) -> dict[str, str]:

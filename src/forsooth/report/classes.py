@@ -41,11 +41,11 @@ def _panels(results: Results) -> Iterator[tuple[str, pd.DataFrame]]:
 
 
 def _counts(lines: pd.DataFrame) -> str:
-    """The counts of one role: "50 T, 50 L", or "100: 9 to 11 of each of 10 classes"."""
+    """The counts of one role: "T: 50, L: 50", or "100: 9 to 11 of each of 10 classes"."""
     if lines.empty:
         return ""
     counts = lines["count"]
     if len(lines) <= ONE_BY_ONE:
-        return ", ".join(f"{count} {name}" for name, count in zip(lines["class"], counts, strict=True))
+        return ", ".join(f"{name}: {count}" for name, count in zip(lines["class"], counts, strict=True))
     each = " to ".join(str(count) for count in dict.fromkeys([counts.min(), counts.max()]))
     return f"{counts.sum()}: {each} of each of {len(lines)} classes"

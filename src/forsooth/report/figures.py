@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 import matplotlib
 
 from forsooth.report.aggregate import Results, choose
+from forsooth.report.attention import attention
 from forsooth.report.charts import accuracy, leaderboards
 from forsooth.report.drawing import STYLE, Drawing, Tables
 from forsooth.report.maps import examples, global_maps
@@ -15,6 +16,7 @@ FIGURES: Mapping[str, Draw] = {
     "accuracies": accuracy,
     "examples": examples,
     "globals": global_maps,
+    "attention": attention,
 }
 
 

@@ -129,7 +129,9 @@ class Wall:
         names = panel_names(results, self.lines)
         rows = []
         for name, line in zip(names, self.lines.to_dict("records"), strict=True):
-            title = f"{name} y={line['label']}" if self.labelled else name
+            title = name or "all"
+            if self.labelled:
+                title = f"{name} y={line['label']}" if name else line["label"]
             found = [self._sample(results, sheet, columns, line, place) for place in range(samples)]
             rows.append({"name": title, "panel": name, "samples": [sample for sample in found if sample]})
         return rows
@@ -164,7 +166,7 @@ ANY = ""  # of models and of labels
 def _wall(results: Results, shown: DataFrame, kind: str) -> Wall:
     factors = list(results.run["factors"])
     lines = _lines(only(shown, kind=kind, place=0), factors)
-    labelled = bool(lines.duplicated(factors).any())
+    labelled = bool(lines.duplicated(factors).any()) if factors else len(lines) > 1
     key = [name for name in factors if name != "model"]
     tensors: dict[tuple[Any, ...], str] = {}
     labels: dict[tuple[Any, ...], str] = {}

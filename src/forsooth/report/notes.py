@@ -7,7 +7,7 @@ import pandas as pd
 
 from forsooth.report.aggregate import Results
 from forsooth.report.medians import Medians
-from forsooth.wording import joined, share
+from forsooth.wording import agreeing, joined, share
 
 # pairs whose maps are equal by their definitions, where that holds
 EQUAL_BY_DEFINITION: Mapping[frozenset[str], str] = {
@@ -73,6 +73,7 @@ def _missed(board: pd.DataFrame) -> Iterator[str]:
     missed = board[board["panels"].lt(board["of"])]["method"].tolist()
     if missed:
         yield (
-            f"{joined(missed)} took part in some panels only and so stand at the end: their score is a mean over other "
-            "panels than that of the rest. What took no part, and why, is below."
+            f"{joined(missed)} took part in some panels only and so {agreeing(missed, 'stands', 'stand')} at the end: "
+            f"{agreeing(missed, 'its', 'their')} score is a mean over other panels than that of the rest. What took no "
+            "part, and why, is below."
         )

@@ -18,7 +18,7 @@ from forsooth.report.leaderboard import board
 from forsooth.report.medians import Medians, all_medians
 from forsooth.report.tables import MEANING
 from forsooth.store import write_atomically
-from forsooth.wording import number, plural
+from forsooth.wording import listed, number, plural
 
 if TYPE_CHECKING:
     from forsooth.report.drawing import Drawing
@@ -92,7 +92,7 @@ def _title(runs: Sequence[Results], compared: bool) -> str:
     """Of one run its own; runs of different suites have no score in common."""
     if len(runs) == 1:
         return str(runs[0].run["title"])
-    together = {True: "side by side", False: "in one page"}[compared]
+    together = {True: "side by side", False: "on whether attributions tell the truth"}[compared]
     return f"{len(runs)} runs {together}"
 
 
@@ -203,17 +203,26 @@ def _html(*, title: str, runs: Sequence[Mapping[str, Any]], compared: Mapping[st
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, loader=FunctionLoader(_source)
     )
-    environment.filters |= {"plural": plural, "anchor": anchor}
+    environment.filters |= {"plural": plural, "anchor": anchor, "listed": listed}
     return environment.get_template("page.html").render(
         title=title,
         runs=[{**run, "contents": contents(run)} for run in runs],
         compared=compared,
+        short=_in_short(runs),
         meaning=MEANING,
         **_shared(runs),
         most_cells=MOST_CELLS,
         style=Markup(_source("page.css")),  # ours, and no text of a run in it
         script=Markup(f"const FACTS_PALETTE = {magma().tolist()};\n" + "".join(map(_source, SCRIPTS))),
     )
+
+
+def _in_short(runs: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:
+    """What to do -> titles of the runs that say so: what many say is said once."""
+    found: dict[str, list[str]] = {}
+    for run in runs:
+        found.setdefault(run["advice"] or run["verdict"][0], []).append(run["title"])
+    return found
 
 
 def _shared(runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

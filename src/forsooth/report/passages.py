@@ -39,10 +39,10 @@ class Document:
 def passages(results: Results) -> list[dict[str, Any]]:
     """What the template shows: for every panel that has texts its documents and the shades of their words."""
     shown = texts(results)
-    if shown.empty:
-        return []  # such a run need not have models, either
+    if shown.empty or "model" not in results.run["factors"]:
+        return []
     weights = only(shown, shows="weights")
-    keys = [name for name in results.run["factors"] if name in shown]
+    keys = list(results.run["factors"])
     documents = documents_by_place(results, only(shown, shows="document"), keys)
     lines = weights[~weights["model"].isin([NO_MODEL, ""])][keys].drop_duplicates()
     lines = in_order(results, lines)

@@ -1,5 +1,8 @@
 """Failures and skips by their reason: a reason that many share is said once."""
 
+import re
+from collections.abc import Collection
+
 import pandas as pd
 
 from forsooth.wording import joined, plural, share
@@ -19,18 +22,31 @@ def by_reason(failures: pd.DataFrame) -> Lines:
     return lines
 
 
-def skipped_by_reason(skips: pd.DataFrame) -> Lines:
-    """One line for each reason and place; `skips` as from `tables.skips`.
+def skipped_by_reason(skips: pd.DataFrame, asked: Collection[str]) -> Lines:
+    """One line for each reason; `skips` as from `tables.skips`.
 
-    A reason that names who skipped says "the method" instead, so that many can share it.
+    A reason that begins with who skipped says "the method" instead, so that many can share it.
+
+    asked  methods that the page names: where a reason is that of all of them, they are not named one by one
     """
-    alike = [line.message.replace(line.what, "the method") for line in skips.itertuples()]
+    alike = [re.sub(rf"^{re.escape(line.what)}\b", "the method", line.message) for line in skips.itertuples()]
     lines = []
-    for (status, message, where), own in skips.assign(message=alike).groupby(
-        ["status", "message", "where"], sort=False
-    ):
-        panels = plural(int(own["panels"].max()), "panel")
-        lines.append(
-            {"reason": message, "status": status, "what": joined([*own["what"]]), "where": f"{panels}: {where}"}
-        )
+    for (status, message), own in skips.assign(message=alike).groupby(["status", "message"], sort=False):
+        what = list(dict.fromkeys(own["what"]))
+        if len(asked) > 1 and set(asked) <= set(what):
+            what = [f"all {len(asked)} methods and nulls", *(name for name in what if name not in asked)]
+        lines.append({"reason": message, "status": status, "what": joined(what), "where": _places(own)})
     return lines
+
+
+def _places(own: pd.DataFrame) -> str:
+    """How many panels, and which."""
+    names = list(dict.fromkeys(own["where"].explode()))
+    return f"{plural(len(names), 'panel')}: {_few(names)}"
+
+
+def _few(names: list[str], *, most: int = 6) -> str:
+    shown = ", ".join(names[:most])
+    if len(names) > most:
+        return f"{shown} and {len(names) - most} more"
+    return shown

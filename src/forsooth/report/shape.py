@@ -77,8 +77,12 @@ RESERVED = {
     *("suite", "part", "model_seed", "method", "metric", "sample"),
     *("value", "status", "message", "cell", "panel", "failed"),
 }
-METRIC = _record(better=_is_direction, bounds=_missing_or(_are_bounds), cite=_missing_or(_is_text))
-METHOD = _record(settings=_missing_or(_is_mapping), promise=_missing_or(_is_text), cite=_missing_or(_is_text))
+METRIC = _record(
+    better=_is_direction, bounds=_missing_or(_are_bounds), cite=_missing_or(_is_text), about=_missing_or(_is_text)
+)
+METHOD = _record(
+    **dict.fromkeys(("promise", "cite", "about"), _missing_or(_is_text)), settings=_missing_or(_is_mapping)
+)
 FIELDS: Mapping[str, Check] = {
     **dict.fromkeys(("suite", "title", "question", "preset", "command", "started"), _is_text),
     **dict.fromkeys(("settings", "versions", "hardware"), _is_mapping),

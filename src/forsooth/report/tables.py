@@ -187,15 +187,14 @@ def _failure(reason: tuple[str, ...], lost: pd.DataFrame, asked: pd.Series, *, o
 
 
 def skips(results: Results) -> pd.DataFrame:
-    """What took no part and why: what, status, message, times, where (a few panels by name)."""
+    """What took no part and why: what, status, message, where (the names of its panels)."""
     rows = _left_out(results.rows)
     what = rows["method"].mask(rows["method"].eq(""), rows["part"])
     rows = rows.assign(what=what, panel=panel_names(results, rows))
     lines = []
     for reason, own in rows.groupby(["what", "status", "message"], sort=False):
-        panels = list(own["panel"].unique())
-        lines.append((*reason, len(panels), _few(panels)))
-    return pd.DataFrame(lines, columns=["what", "status", "message", "panels", "where"])
+        lines.append((*reason, list(own["panel"].unique())))
+    return pd.DataFrame(lines, columns=["what", "status", "message", "where"])
 
 
 def _left_out(rows: pd.DataFrame) -> pd.DataFrame:
@@ -203,13 +202,6 @@ def _left_out(rows: pd.DataFrame) -> pd.DataFrame:
     swept = rows["part"].eq("sweep") & rows["status"].eq("below gate")  # a sweep is made to go below
     ranked = rows["part"].eq("scores") & ~rows["status"].isin(ABSENT)  # these are failures
     return rows[~rows["status"].isin(SCORED) & ~ranked & ~swept]
-
-
-def _few(names: Sequence[str], *, most: int = 6) -> str:
-    shown = ", ".join(names[:most])
-    if len(names) > most:
-        return f"{shown} and {len(names) - most} more"
-    return shown
 
 
 def times(results: Results) -> pd.Series:

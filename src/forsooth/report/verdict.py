@@ -8,7 +8,7 @@ import pandas as pd
 
 from forsooth.report.aggregate import Results, panel_names
 from forsooth.report.leaderboard import losses
-from forsooth.report.medians import Medians
+from forsooth.report.medians import CEILING, Medians
 from forsooth.report.promises import broken_promises
 from forsooth.stats.differences import enough
 from forsooth.stats.spread import FEWEST
@@ -27,7 +27,7 @@ def verdict(results: Results, tables: Mapping[str, Medians], boards: Mapping[str
     first = next(iter(tables))
     table = tables[first]
     board = boards[first]
-    methods = board[~board["null"]]
+    methods = judged(board)
     lost = board[board["failed"].ge(NOTABLE)].sort_values("failed", ascending=False)
     training = results.rows[results.rows["part"].eq("training") & results.rows["metric"].eq("accuracy")]
     gated = int(training["status"].eq("below gate").sum())
@@ -54,6 +54,11 @@ def verdict(results: Results, tables: Mapping[str, Medians], boards: Mapping[str
     return tuple(sentences)
 
 
+def judged(board: pd.DataFrame) -> pd.DataFrame:
+    """Lines of a board that are methods: neither nulls nor the ends of the scale."""
+    return board[~board["null"] & ~board["method"].isin(CEILING)]
+
+
 def _leads(boards: Mapping[str, pd.DataFrame]) -> list[tuple[str, list[str]]]:
     """Who leads, and by which metrics."""
     leads: dict[str, list[str]] = {}
@@ -66,7 +71,7 @@ def _leads(boards: Mapping[str, pd.DataFrame]) -> list[tuple[str, list[str]]]:
 def _strongest_null(results: Results, table: Medians) -> dict[str, Any]:
     """The null and the panel in which it beats the most methods; empty where there are no nulls or no methods."""
     nulls = np.flatnonzero(table.null & table.rival)
-    methods = np.flatnonzero(~table.null)
+    methods = np.flatnonzero(~table.null & table.rival)
     if not len(nulls) or not len(methods):
         return {}
     beaten = losses(table).sum(axis=1).T  # (nulls, panels)

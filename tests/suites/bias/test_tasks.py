@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from safetensors.torch import load_file
 from torch import Tensor
 
 import forsooth
@@ -88,6 +89,30 @@ def test_all_classes_and_two_trainings_take_part_and_are_asked_about_the_same_in
     one, other = (rows[rows["model_seed"].eq(k) & rows["method"].eq("gradient")]["value"].to_list() for k in (0, 1))
     assert one != other
     assert sorted(run.rows.query("part == 'training'")["model_seed"]) == [0, 1]
+
+
+def test_the_page_shows_the_first_inputs_beside_their_shapley_values(tmp_path: Path) -> None:
+    few = {**FEW, "samples": 5, "trainings": 2, "methods": ("gradient", "constant", "shapley")}
+    run = forsooth.run("bias", only={"dataset": "tetromino"}, settings=few, out=tmp_path)
+    about = json.loads((tmp_path / "run.json").read_text())
+    shown = pd.DataFrame(about["pictures"])
+    assert shown.groupby(["kind", "method"])["place"].agg(list).to_dict() == {
+        ("example", "constant"): [0, 1, 2, 3],
+        ("example", "gradient"): [0, 1, 2, 3],
+        ("input", ""): [0, 1, 2, 3],
+        ("truth", ""): [0, 1, 2, 3],
+    }
+    tensors = load_file(tmp_path / "pictures.safetensors")
+    constant, truth = (shown[shown["method"].eq(name) & shown["kind"].ne("input")] for name in ("constant", ""))
+    assert all(tensors[name].eq(tensors[name][0, 0]).all() for name in constant["tensor"])
+    assert all(tensors[name].shape == (8, 8) and tensors[name].std() > 0 for name in truth["tensor"])
+    assert "Under “truth” the pictures show the Shapley values" in (run.folder / "report.html").read_text()
+
+
+def test_a_network_below_its_gate_shows_nothing() -> None:
+    below = a_network(TABLE, passed=False)
+    cell = tasks.show(below, below, panel=TABLE, spec=GAME, methods=(), trained=1, played=1, device="cpu")
+    assert not cell.tensors and not cell.facts
 
 
 def test_rows_equal_the_metric_computed_by_hand() -> None:

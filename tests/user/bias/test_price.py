@@ -10,8 +10,8 @@ import forsooth
 from forsooth.progress import Silent
 from forsooth.records import UsageError
 from forsooth.user.bias import price
+from forsooth.user.bias.prepare import prepare
 from forsooth.user.bias.request import BiasRequest
-from forsooth.user.bias.subject import prepare
 
 LARGE = torch.rand(4, 3, 224, 224)
 NET = nn.Sequential(nn.Conv2d(3, 2, 7, stride=16), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(2, 2))

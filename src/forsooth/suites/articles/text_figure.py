@@ -31,6 +31,8 @@ GAP = 0.6  # lines between paragraphs
 FONT = "DejaVu Sans Mono"  # matplotlib brings it along
 LETTERS: dict[str, Any] = {"family": FONT, "fontsize": POINTS, "parse_math": False, "va": "center"}
 UNKNOWN = "?"
+NAMED = 60  # words, of which each still has room for its name below its bar
+LONGEST = 12  # letters of a name there
 LEGEND = [
     Patch(color=ORANGE, label="correlating articles"),
     Patch(color=BLUE, label="non-correlating articles"),
@@ -85,7 +87,7 @@ def articles_attention(results: Results, tables: Tables) -> Iterator[Drawing]:
 
 
 def _attention(pages: Sequence[Page]) -> Figure:
-    figure = sheet(9, 0.6 + 1.35 * len(pages))
+    figure = sheet(9, 0.6 + 1.8 * len(pages))
     axes = figure.subplots(len(pages), 1, squeeze=False)[:, 0]
     for axis, page in zip(axes, pages, strict=True):
         _bars(axis, page.document, page.maps["attention"])
@@ -99,6 +101,9 @@ def _bars(axis: Axes, document: Document, weights: Floats) -> None:
     colours = np.select([correlating, non_correlating], [ORANGE, BLUE], GREEN)
     axis.bar(range(len(weights)), np.abs(weights), color=colours.tolist(), width=0.85, linewidth=0)
     axis.set_xticks([])
+    if len(weights) <= NAMED:
+        axis.set_xticks(range(len(weights)), [word[:LONGEST] for word in document.words])
+        axis.tick_params(axis="x", rotation=90, labelsize=6.5, length=0)
     axis.set_xlim(-0.6, len(weights) - 0.4)
     axis.locator_params(axis="y", nbins=3)
     axis.grid(axis="y")

@@ -1,7 +1,7 @@
 """The work of a run: train every network, play its games, ask every method, hold what it says against the anchor."""
 
 import dataclasses
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,13 +15,14 @@ from forsooth.suites.bias import data
 from forsooth.suites.bias.anchor import METRIC_NAMES
 from forsooth.suites.bias.settings import SHAPLEY, Settings, check
 from forsooth.suites.bias.stage import GameSpec, Network, Panel, row_of, title
-from forsooth.suites.bias.tasks import explain, play, score, train
+from forsooth.suites.bias.tasks import explain, play, score, show, train
 from forsooth.suites.explain import skipped
 from forsooth.suites.planning import Work
 
 FACTORS = ("dataset", "model", "player", "end", "fraction")
 AT_ONCE = 8  # inputs played in one task, so that little is lost when a run is stopped
 Training = Callable[[Network, Choice], Task]
+SEEN = "Under “truth” the pictures show the Shapley values of the players."
 KINDS = {"image": "an image", "table": "a table", "words": "words"}
 
 
@@ -95,6 +96,19 @@ class Experiment(planning.Round):
             played=len(anchor),
         )
 
+    def show(self, anchor: Sequence[Task], asked: Mapping[str, Task]) -> Task:
+        """Puts what methods say of the first inputs beside their Shapley values, for the page."""
+        return self.task(
+            show,
+            f"show: {self.title}",
+            [*self.trained, *anchor, *asked.values()],
+            spec=game_of(self.settings),
+            methods=list(asked),
+            trained=len(self.trained),
+            played=len(anchor),
+            device=self.choice.device,
+        )
+
 
 def plan(settings: Settings, choice: Choice, *, training: Training | None = None) -> Plan:
     """All tasks of the chosen panels and methods, and a row for each two that cannot meet.
@@ -112,6 +126,7 @@ def panel_work(experiment: Experiment) -> Iterator[Work]:
     anchor = experiment.play("anchor")
     yield from experiment.trained
     yield from anchor
+    asked: dict[str, Task] = {}
     for name in experiment.choice.methods or experiment.settings.methods:
         reason = unable(name, experiment.panel)
         if reason:
@@ -119,6 +134,15 @@ def panel_work(experiment: Experiment) -> Iterator[Work]:
         else:
             answers = experiment.answers(name)
             yield from [*answers, experiment.judge(name, anchor, answers)]
+            if name != SHAPLEY:
+                asked[name] = answers[0]
+    if seen(experiment.panel):
+        yield experiment.show(anchor[:1], asked)
+
+
+def seen(panel: Panel) -> bool:
+    """Whether players are places of an image, whose maps the page can show; it shows those of the first training."""
+    return panel.player == "input" and panel.training == 0 and data.entry_for(panel.source.name).kind == "image"
 
 
 def chosen_panels(settings: Settings, choice: Choice) -> Iterator[Panel]:
@@ -228,6 +252,7 @@ def facts(settings: Settings, choice: Choice) -> tuple[str, ...]:
     sentences = [
         f"Absent players are replaced by the {baseline} of the training data; games are played on {settings.output}.",
         "relative_bias is M_bias times the root of the number of players: 1 is what a constant map says of each.",
+        SEEN,
     ]
     here = data.datasets_in(choice.data)
     idle = [name for name in here if not set(data.entry_for(name).models) & set(settings.models)]

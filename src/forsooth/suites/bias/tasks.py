@@ -15,8 +15,8 @@ from forsooth.models import weights
 from forsooth.models.recipes import Recipe
 from forsooth.records import Cell, Dataset, Facts, Row, UsageError
 from forsooth.scores import convergence
+from forsooth.suites import choose, networks
 from forsooth.suites import explain as asking
-from forsooth.suites import networks
 from forsooth.suites.bias import anchor as anchors
 from forsooth.suites.bias import data
 from forsooth.suites.bias.stage import PREFIX, GameSpec, Network, Panel, Stage, row_of, tested
@@ -160,6 +160,37 @@ def numbered_rows(rows: Sequence[Row], anchor: anchors.Anchor) -> Iterator[Row]:
         place = row.sample or 0
         message = row.message or warnings[place]
         yield row.having(sample=anchor.samples[place], noise=anchor.noise[place], message=message)
+
+
+@task("bias.show", version=1, spec="game")
+def show(
+    *cells: Cell, panel: Panel, spec: GameSpec, methods: tuple[str, ...], trained: int, played: int, device: str
+) -> Cell:
+    """What the page shows of the first inputs: each as it is, its Shapley values, and what methods say of its players.
+
+    cells  `trained` trainings, `played` parts of the anchor, and one cell for each of the methods
+    """
+    anchor = [cell for cell in cells[trained : trained + played] if "values" in cell.tensors]
+    if not anchor:
+        return Cell()
+    stage = Stage(cells[:trained], panel, spec, device)
+    chosen = stage.samples[: choose.SHOWN]
+    seats = stage.labels(tuple(stage.dataset.x.shape[1:]))
+    of_players = {("truth", ""): anchors.joined(anchor).estimate.values}
+    for method, answer in zip(methods, cells[trained + played :], strict=True):
+        if "players" in answer.tensors:
+            of_players["example", method] = answer.tensors["players"]
+    tensors: dict[str, Tensor] = {}
+    pictures = []
+    shared = {"dataset": panel.source.name, "model": panel.net, "player": panel.player}
+    for place, row in enumerate(chosen.tolist()):
+        seen = {name: values[place][seats] for name, values in of_players.items()}
+        for (kind, method), picture in {("input", ""): stage.dataset.x[row], **seen}.items():
+            name = choose.placed(f"{kind} {method}".strip(), place)
+            tensors[name] = picture.half()
+            about = {"kind": kind, "method": method, "label": int(stage.dataset.y[row]), "place": place}
+            pictures.append({**shared, **about, "tensor": name})
+    return Cell(tensors=tensors, facts={"pictures": pictures})
 
 
 def without_maps(template: Row, answer: Cell, ends: tuple[str, ...], fractions: tuple[float, ...]) -> Cell:

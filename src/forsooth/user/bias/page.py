@@ -14,7 +14,9 @@ from forsooth.counted import ABSENT
 from forsooth.records import NO_MODEL, SCORED
 from forsooth.runs import described_metric
 from forsooth.scores import bias
+from forsooth.suites import choose
 from forsooth.suites.album import Album
+from forsooth.suites.bias.plan import SEEN
 from forsooth.user.bias.request import BiasRequest
 from forsooth.user.bias.result import END, Judged
 from forsooth.user.bias.subject import Subject
@@ -27,8 +29,7 @@ QUESTION = (
     "Where nobody knows the truth: which maps give the top and the bottom players what their Shapley values give?"
 )
 MEANS = "The answer takes means over inputs, with Student's intervals; the leaderboards below take medians."
-SEEN = "Under “truth” the pictures show the Shapley values of the players."
-MOST = 6  # inputs whose maps are shown, one of each class
+MOST = 6  # classes of which inputs are shown
 
 
 def page(
@@ -88,17 +89,28 @@ def kept_rows(rows: pd.DataFrame, judged: Judged, panel: dict[str, str]) -> Iter
 
 
 def album_of(subject: Subject, judged: Judged, panel: dict[str, str]) -> Album:
-    """The first input of each class, its Shapley values and its maps, where players are places of an image."""
+    """The first inputs of each class, their Shapley values and maps, where players are places of an image."""
     album = Album(panel)
     if subject.seats.labels.ndim != 2 or subject.stage.head is not None:
         return album
-    firsts = {int(label): place for place, label in reversed(list(enumerate(judged.target.tolist())))}
-    for label, place in sorted(firsts.items())[:MOST]:
-        for (kind, method), picture in looked_at(subject, judged, place).items():
+    for label, place, sample in shown_inputs(judged.target.tolist()):
+        for (kind, method), picture in looked_at(subject, judged, sample).items():
             model = {True: NO_MODEL, False: MODEL}[judged.kinds.get(method) == "null"]
-            seen = picture.float().cpu().contiguous()
-            album.add(seen, f"{kind}/{label}/{method}", model=model, kind=kind, method=method, label=label)
+            about = {"model": model, "kind": kind, "method": method}
+            album.add(picture.float().cpu().contiguous(), f"{kind}/{label}/{method}", place, label=label, **about)
     return album
+
+
+def shown_inputs(target: Sequence[int]) -> Iterator[tuple[int, int, int]]:
+    """Class, place among the shown of that class, and number of every input that the page shows.
+
+    >>> list(shown_inputs([1, 0, 1]))
+    [(0, 0, 1), (1, 0, 0), (1, 1, 2)]
+    """
+    for label in sorted(set(target))[:MOST]:
+        samples = [sample for sample, own in enumerate(target) if own == label]
+        for place, sample in enumerate(samples[: choose.SHOWN]):
+            yield label, place, sample
 
 
 def looked_at(subject: Subject, judged: Judged, place: int) -> dict[tuple[str, str], Tensor]:

@@ -11,6 +11,7 @@ from forsooth.user.bias.subject import Subject
 from forsooth.wording import duration
 
 WORTH_TELLING = 20.0  # seconds
+ENTRIES = 2**14  # of the inputs on which a forward is timed: of few rows a call takes as long as of many
 
 
 def told(subject: Subject, progress: Progress, *, workers: int) -> None:
@@ -43,6 +44,8 @@ def twice(subject: Subject) -> str:
 def cheaper(subject: Subject) -> str:
     """What would cost less."""
     ways = ["fewer inputs", "larger players (grid:N)"]
+    if subject.stage.table is not None:
+        ways = ["fewer inputs", "fewer rows for what is hidden (baseline rows:5)"]
     if not subject.exact and subject.request.anchor != "leverage":
         ways.append("anchor leverage, at a quarter to a tenth of the forwards")
     return f"cheaper are {', '.join(ways[:-1])} or {ways[-1]}"
@@ -51,7 +54,8 @@ def cheaper(subject: Subject) -> str:
 def seconds_of_one(subject: Subject) -> float:
     """How long the model takes for one of many inputs, by the clock, on one thread as tasks have it."""
     x, _, _ = subject.part(0, 1)
-    many = x.expand(min(32, rows_at_once(x)), *x.shape[1:]).contiguous()
+    rows = min(rows_at_once(x), max(32, ENTRIES // x.numel()))
+    many = x.expand(rows, *x.shape[1:]).contiguous()
     with torch.no_grad(), one_thread():
         subject.stage.model(many)  # the first call may build things
         begun = time.perf_counter()

@@ -18,6 +18,7 @@ from torch import Tensor
 from forsooth import plugins, seeds
 from forsooth.adapters import models
 from forsooth.engine import Progress, one_thread
+from forsooth.importing import staying
 from forsooth.models.constructed import UNITS, Unit
 from forsooth.models.specimens import CLASSES, ROWS, Specimen, only, specimens, without_shifts
 from forsooth.progress import fitting_progress
@@ -105,7 +106,8 @@ def called(method: Method, kind: Specimen, seed: int) -> Trial:
     needs = lent(method, kind, seed)
     begun = time.perf_counter()
     try:
-        maps = method(kind.model, kind.x, kind.target, **needs)
+        with staying():
+            maps = method(kind.model, kind.x, kind.target, **needs)
     except (Exception, SystemExit) as error:  # a user's method may raise anything, or leave; that is the answer
         return Trial(None, "raised", raised(error, method.function), time.perf_counter() - begun)
     seconds = time.perf_counter() - begun

@@ -3,7 +3,6 @@
 import shlex
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
-from pathlib import Path
 
 from forsooth import names, plugins
 from forsooth.adapters.trainings import model_name
@@ -97,10 +96,3 @@ def artefact_names(words: Iterable[str]) -> tuple[str, ...]:
         if name not in NAMES:
             raise names.unknown(name, (*SHORT, *NAMES), argument="artefacts")
     return tuple(dict.fromkeys(full)) or NAMES
-
-
-def outside(folder: Path, data: str) -> Path:
-    """The folder of the run, which must not lie in the user's data."""
-    if folder.resolve().is_relative_to(Path(data).resolve()):
-        raise UsageError(f"`out` must lie outside of `data`, where nothing is written, got {folder} inside {data}")
-    return folder

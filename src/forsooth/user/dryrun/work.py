@@ -10,7 +10,7 @@ from pandas import DataFrame
 
 from forsooth import plugins, seeds
 from forsooth.adapters.trainings import load_training
-from forsooth.arguments import run_folder
+from forsooth.arguments import outside, run_folder
 from forsooth.datasets import plain_images
 from forsooth.datasets.plain_images import Images
 from forsooth.datasets.visibility import legible
@@ -30,7 +30,7 @@ from forsooth.suites.planted.questions import Ask
 from forsooth.suites.planted.settings import PRESENCES
 from forsooth.suites.planted.tasks import Columns
 from forsooth.user.dryrun import training, words
-from forsooth.user.dryrun.request import NET, DryRunRequest, outside
+from forsooth.user.dryrun.request import NET, DryRunRequest
 from forsooth.user.dryrun.result import DryRun, demand_a_model, tabled
 from forsooth.user.results import as_text, times
 

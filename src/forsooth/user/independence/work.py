@@ -23,7 +23,7 @@ from forsooth.scores.contrast import reduced, relative_change
 from forsooth.scores.functionless import Patched
 from forsooth.scores.promises import completeness_gap
 from forsooth.suites import choose, explain
-from forsooth.user.independence import patches, words
+from forsooth.user.independence import patches, pictures, words
 from forsooth.user.independence.patches import Case, prepare, prepare_again
 from forsooth.user.independence.request import IndependenceRequest
 from forsooth.user.independence.result import IndependenceResult, tabled
@@ -65,7 +65,9 @@ def answer(
     nulls = {one.name: one.method.null for one in chosen}
     table = tabled(frame, nulls, threshold=request.threshold)
     summary = words.summary(case, patched, table, frame)
-    shown = page_of(request, chosen, frame, seconds=time.monotonic() - begun)
+    maps = {one.name: cells["method", one.name] for one in chosen}
+    plain = page_of(request, chosen, frame, seconds=time.monotonic() - begun)
+    shown = replace(plain, **pictures.pictured(case, patched, maps))
     return IndependenceResult(table, frame, summary, page=shown).kept(folder, "independence")
 
 
@@ -78,6 +80,7 @@ def page_of(request: IndependenceRequest, chosen: Sequence[NamedMethod], rows: D
         settings=asked(request),
         seed=request.seed,
         methods=described_methods(chosen),
+        scores={"exhibits": ["attention", "examples"]},
         rows=[{"suite": "independence", "part": "patches", **line} for line in plain_rows(rows)],
         seconds=seconds,
     )
@@ -116,24 +119,24 @@ def steps_of(case: Case, chosen: Sequence[NamedMethod]) -> dict[Key, Step]:
 
 
 def ask_here(case: Case, named: NamedMethod, *cells: Cell) -> Cell:
-    return ask(case, patches.joined(cells).x.to(case.x.device), named)
+    return ask(case, patches.joined(cells), named)
 
 
-@task("user.independence_explain", version=2)
+@task("user.independence_explain", version=3)
 def ask_task(*cells: Cell, words: Facts, digest: str, method: str, version: int, code: str, layer: str | None) -> Cell:
     """`version` and `code` change the key with the method."""
     case = replace(prepare_again(words, digest), layer=layer)
     return ask_here(case, methods.named(method, METHODS), *cells)
 
 
-def ask(case: Case, patched: Tensor, named: NamedMethod) -> Cell:
+def ask(case: Case, patched: Patched, named: NamedMethod) -> Cell:
     """The relative change of the saliency of each patch's place, (n,), or why there is none. The others go on.
 
-    patched  (n, *shape), the inputs with their patches
+    `before` and `after` are the saliency of the inputs that the page shows, without and with their patches.
     """
     tensors = {name: torch.full((len(case.x),), torch.nan, dtype=torch.float64) for name in ("change", "rise", "gap")}
     answers = []
-    for x, name in ((case.x, "x"), (patched, "patched")):
+    for x, name in ((case.x, "x"), (patched.x.to(case.x.device), "patched")):
         answers.append(answer_to(case, named, x, name))
         if answers[-1].facts["status"] != "ok":
             return Cell(tensors=tensors, facts=answers[-1].facts)
@@ -141,9 +144,11 @@ def ask(case: Case, patched: Tensor, named: NamedMethod) -> Cell:
     gap = tensors["gap"]
     if named.method.promise:
         gap = completeness_gap(maps, promised(case, named)).cpu()
-    return Cell(
-        tensors={**changes(case, saliency(case, maps), saliency(case, later)), "gap": gap}, facts=answers[0].facts
-    )
+    before = saliency(case, maps)
+    after = saliency(case, later)
+    seen = pictures.shown(patched).to(before.device)
+    pair = {"before": before[seen].float().cpu(), "after": after[seen].float().cpu()}
+    return Cell(tensors={**changes(case, before, after), "gap": gap, **pair}, facts=answers[0].facts)
 
 
 def changes(case: Case, before: Tensor, after: Tensor) -> dict[str, Tensor]:
@@ -160,7 +165,7 @@ def rows_of(case: Case, patched: Patched, name: str, answer: Cell) -> list[Row]:
         "target": case.target,
         "ratio": patched.ratio,
         "visible": patched.change,
-        **answer.tensors,
+        **{name: answer.tensors[name] for name in ("change", "rise", "gap")},
     }
     state = {"status": answer.facts["status"], "message": answer.facts["message"]}
     rows = []

@@ -1,0 +1,62 @@
+"""How often the maps of each method change where a patch without function was put, at every threshold."""
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+from forsooth.frames import only
+from forsooth.records import SCORED
+from forsooth.report.aggregate import Results
+from forsooth.report.drawing import MUTED, Drawing, Tables, colours, sheet
+
+PERCENT = np.arange(1, 101)
+NO_PATCH = "no patch"  # the status of an input that nobody was asked about
+
+
+def attention(results: Results, tables: Tables) -> tuple[Drawing, ...]:
+    """1 - IIR against the threshold, as the page of `forsooth.independence` shows it. [yang2019benchmarking]"""
+    rows = only(results.rows, part="patches")
+    rows = rows[rows["status"].ne(NO_PATCH)]
+    if rows.empty:
+        return ()
+    drawing = Drawing(
+        name="attention",
+        title="How often a patch without function draws attention",
+        caption="The share of inputs whose map changes in the patch's place by t or more, against t; an input without "
+        "a usable map counts. The upright line is the threshold of the table. A method whose line stays low leaves "
+        "such places alone. Dashed grey: maps that never look at the model.",
+        alt=f"Line chart of attention against the threshold for {rows['method'].nunique()} methods",
+        figure=_figure(results, rows),
+    )
+    return (drawing,)
+
+
+def shares(rows: pd.DataFrame) -> NDArray[np.float64]:
+    """The share of these inputs that draw attention, for each of PERCENT.
+
+    >>> rows = pd.DataFrame({"change": [0.02, 0.5, None], "status": ["ok", "ok", "error"]})
+    >>> shares(rows)[[0, 1, 2, 49, 50]].round(2).tolist()
+    [1.0, 1.0, 0.67, 0.67, 0.33]
+    """
+    change = rows["change"].astype(float).where(rows["status"].isin(SCORED), np.inf).fillna(np.inf).to_numpy()
+    return np.asarray((change[:, None] >= PERCENT / 100 - 1e-12).mean(axis=0))
+
+
+def _figure(results: Results, rows: pd.DataFrame) -> Figure:
+    lines = {name: shares(own) for name, own in rows.groupby("method", sort=False)}
+    nulls = {name: bool(record.get("null")) for name, record in results.run["methods"].items()}
+    shade = colours(list(lines), nulls)
+    figure = sheet(9.5, 0.9 + max(3.6, 0.19 * len(lines)))
+    axis = figure.subplots()
+    axis.grid(axis="y")
+    for name in sorted(lines, key=lambda name: lines[name].mean()):
+        style = {True: "--", False: "-"}[nulls.get(name, False)]
+        axis.plot(PERCENT, lines[name], label=name, color=shade[name], linestyle=style)
+    threshold = results.run["settings"].get("threshold")
+    if isinstance(threshold, int | float):
+        axis.axvline(100 * threshold, color=MUTED, linewidth=0.8)
+    axis.set(xlabel="threshold t, % of the saliency before", ylabel="share of inputs", ylim=(-0.02, 1.02))
+    figure.legend(loc="center right", frameon=False, fontsize=7)
+    figure.tight_layout(rect=(0, 0, 0.75, 1))
+    return figure

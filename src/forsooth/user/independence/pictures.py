@@ -1,0 +1,42 @@
+"""What the page shows: some inputs without and with their patches, and what the maps of each become."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from torch import Tensor
+
+from forsooth.records import Cell
+from forsooth.scores.functionless import Patched
+from forsooth.suites import choose
+from forsooth.user.independence.patches import Case
+from forsooth.user.pages import grey
+
+STATES = {"as it is": "before", "with its patch": "after"}  # row of the page -> tensor of a method's cell
+SEEN = "Of each input the pictures show the maps as it is, and with its patch; under “truth” is the patch's place."
+
+
+def shown(patched: Patched) -> Tensor:
+    """Numbers of the inputs that the page shows: the first that have a patch. (k,)"""
+    return patched.found().nonzero().flatten()[: choose.SHOWN].cpu()
+
+
+def pictured(case: Case, patched: Patched, maps: Mapping[str, Cell]) -> dict[str, Any]:
+    """`facts`, `pictures` and `index` of a page; nothing of inputs that are no images.
+
+    maps  method -> its cell
+    """
+    if case.mask.ndim != 3:  # (n, h, w)
+        return {}
+    tensors: dict[str, Tensor] = {}
+    index = []
+    for place, row in enumerate(shown(patched).tolist()):
+        for label, inputs in zip(STATES, (case.x, patched.x), strict=True):
+            seen = {("input", ""): grey(inputs[row].cpu()), ("truth", ""): case.mask[row].cpu().float()}
+            for method, cell in maps.items():
+                if STATES[label] in cell.tensors:
+                    seen["example", method] = cell.tensors[STATES[label]][place]
+            for (kind, method), picture in seen.items():
+                name = choose.placed(f"{kind}/{label}/{method}", place)
+                tensors[name] = picture.contiguous()
+                index.append({"tensor": name, "kind": kind, "method": method, "label": label, "place": place})
+    return {"facts": [SEEN] if tensors else [], "pictures": tensors, "index": index}
