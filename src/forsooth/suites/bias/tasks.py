@@ -17,6 +17,7 @@ from forsooth.records import Cell, Dataset, Facts, Row, UsageError
 from forsooth.scores import convergence
 from forsooth.suites import choose, networks
 from forsooth.suites import explain as asking
+from forsooth.suites.album import Album
 from forsooth.suites.bias import anchor as anchors
 from forsooth.suites.bias import data
 from forsooth.suites.bias.stage import PREFIX, GameSpec, Network, Panel, Stage, row_of, tested
@@ -180,17 +181,13 @@ def show(
     for method, answer in zip(methods, cells[trained + played :], strict=True):
         if "players" in answer.tensors:
             of_players["example", method] = answer.tensors["players"]
-    tensors: dict[str, Tensor] = {}
-    pictures = []
-    shared = {"dataset": panel.source.name, "model": panel.net, "player": panel.player}
+    album = Album({"dataset": panel.source.name, "model": panel.net, "player": panel.player})
     for place, row in enumerate(chosen.tolist()):
         seen = {name: values[place][seats] for name, values in of_players.items()}
         for (kind, method), picture in {("input", ""): stage.dataset.x[row], **seen}.items():
-            name = choose.placed(f"{kind} {method}".strip(), place)
-            tensors[name] = picture.half()
-            about = {"kind": kind, "method": method, "label": int(stage.dataset.y[row]), "place": place}
-            pictures.append({**shared, **about, "tensor": name})
-    return Cell(tensors=tensors, facts={"pictures": pictures})
+            label = int(stage.dataset.y[row])
+            album.add(picture.half(), f"{kind} {method}".strip(), place, kind=kind, method=method, label=label)
+    return album.cell()
 
 
 def without_maps(template: Row, answer: Cell, ends: tuple[str, ...], fractions: tuple[float, ...]) -> Cell:
