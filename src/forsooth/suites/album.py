@@ -7,7 +7,6 @@ from typing import Any
 from torch import Tensor
 
 from forsooth.records import Cell, Facts, Row
-from forsooth.suites.choose import placed
 
 
 @dataclass(frozen=True)
@@ -31,6 +30,17 @@ class Album:
     def cell(self, rows: Iterable[Row] = (), **facts: Any) -> Cell:
         """The cell with these pictures, and with rows and other facts."""
         return Cell(rows=tuple(rows), tensors=self.tensors, facts={**facts, "pictures": self.pictures})
+
+
+def placed(name: str, place: int) -> str:
+    """The name of a tensor of the sample at that place of those explained; the first has the plain name.
+
+    >>> placed("example", 0), placed("example", 2)
+    ('example', 'example 2')
+    """
+    if place == 0:
+        return name
+    return f"{name} {place}"
 
 
 def scaled(flat: Tensor) -> Tensor:
