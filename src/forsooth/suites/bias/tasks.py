@@ -171,18 +171,18 @@ def show(
 
     cells  `trained` trainings, `played` parts of the anchor, and one cell for each of the methods
     """
-    anchor = [cell for cell in cells[trained : trained + played] if "values" in cell.tensors]
-    if not anchor:
+    played_cells = [cell for cell in cells[trained : trained + played] if "values" in cell.tensors]
+    if not played_cells:
         return Cell()
     stage = Stage(cells[:trained], panel, spec, device)
-    chosen = stage.samples[: choose.SHOWN]
+    anchor = anchors.joined(played_cells)
     seats = stage.labels(tuple(stage.dataset.x.shape[1:]))
-    of_players = {("truth", ""): anchors.joined(anchor).estimate.values}
+    of_players = {("truth", ""): anchor.estimate.values}
     for method, answer in zip(methods, cells[trained + played :], strict=True):
         if "players" in answer.tensors:
             of_players["example", method] = answer.tensors["players"]
     album = Album({"dataset": panel.source.name, "model": panel.net, "player": panel.player})
-    for place, row in enumerate(chosen.tolist()):
+    for place, row in enumerate(anchor.samples[: choose.SHOWN]):
         seen = {name: values[place][seats] for name, values in of_players.items()}
         for (kind, method), picture in {("input", ""): stage.dataset.x[row], **seen}.items():
             label = int(stage.dataset.y[row])
