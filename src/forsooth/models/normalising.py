@@ -24,7 +24,7 @@ def column(values: tuple[float, ...]) -> Tensor:
     return torch.tensor(values)[:, None, None]
 
 
-def with_normalising(network: nn.Module, *, output: str = "logits") -> nn.Module:
+def with_normalising(network: nn.Module, *, output: str = "logits") -> nn.Sequential:
     """The network for images in [0, 1], which are normalised in front of it, ready to be explained.
 
     output  "logits" of the network, or "probabilities"

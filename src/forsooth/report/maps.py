@@ -59,13 +59,15 @@ def _per_model(results: Results, *, kind: str, title: str, caption: str) -> Iter
             )
 
 
-def pictures(results: Results) -> DataFrame:
+def pictures(results: Results, *more: str) -> DataFrame:
     """run.json's list of pictures, with factors as text and one line per picture that is there.
 
     place  which of the samples of its panel it is of: 0, 1 …
+    more   further columns
     """
     factors = results.run["factors"]
-    frame = DataFrame(results.run["pictures"], columns=["tensor", "kind", "method", "label", "place", *factors])
+    columns = dict.fromkeys(("tensor", "kind", "method", "label", "place", *more, *factors))
+    frame = DataFrame(results.run["pictures"], columns=list(columns))
     frame = frame.assign(**{name: frame[name].map(text) for name in (*factors, "label", "method")})
     frame["place"] = pd.to_numeric(frame["place"], errors="coerce").fillna(0).astype(int)
     return only(frame, tensor=results.pictures)
@@ -109,11 +111,9 @@ def _placed(blocks: Sequence[Sequence[str]]) -> dict[str, float]:
     return places
 
 
-def _line(
-    results: Results, pictures: DataFrame, row: Series, *, key: Sequence[str], kind: str
-) -> dict[str, NDArray[Any]]:
+def _line(results: Results, pictures: DataFrame, row: Series, *, key: list[str], kind: str) -> dict[str, NDArray[Any]]:
     """Column -> picture of one row."""
-    here = only(pictures, **row[list(key)].to_dict())
+    here = only(pictures, **row[key].to_dict())
     plain = only(here, kind=PLAIN)
     same = only(plain, label=row["label"])
     found: dict[str, NDArray[Any]] = {}

@@ -48,6 +48,11 @@ class Medians:
     chance: tuple[Panel, ...]
     rows: DataFrame
 
+    @property
+    def nulls(self) -> dict[str, bool]:
+        """method -> whether it ignores the model"""
+        return dict(zip(self.methods, self.null.tolist(), strict=True))
+
     @cached_property
     def standings(self) -> Standings:
         """Scores, intervals, ranks and groups; reckoned once, for boards and figures alike."""

@@ -9,7 +9,6 @@ from itertools import groupby
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 from pandas import DataFrame
 
@@ -17,11 +16,9 @@ from forsooth.frames import only, without
 from forsooth.records import NO_MODEL
 from forsooth.report.aggregate import Results, in_order, methods_in, panel_names
 from forsooth.report.anchors import anchor
-from forsooth.report.maps import nulls
+from forsooth.report.maps import nulls, pictures
 from forsooth.report.medians import CEILING
-from forsooth.wording import text
 
-COLUMNS = ("tensor", "shows", "method", "label", "place", "words")
 KINDS = ("", "tells", "alike")  # of words: any; one that tells the label; one that looks alike and tells nothing
 LEAST = 1  # per cent of the largest weight, below which a word has no shade
 
@@ -59,11 +56,7 @@ def passages(results: Results) -> list[dict[str, Any]]:
 
 def texts(results: Results) -> DataFrame:
     """The texts among the run's pictures, and what methods give to their words; none where a run has no texts."""
-    factors = results.run["factors"]
-    frame = DataFrame(results.run["pictures"]).reindex(columns=[*COLUMNS, *factors])
-    frame = frame[frame["tensor"].isin(list(results.pictures)) & frame["shows"].isin(["document", "weights"])]
-    frame = frame.assign(**{name: frame[name].map(text) for name in (*factors, "label", "method")})
-    return frame.assign(place=pd.to_numeric(frame["place"], errors="coerce").fillna(0).astype(int))
+    return only(pictures(results, "shows", "words"), shows=("document", "weights"))
 
 
 def documents_by_place(

@@ -49,17 +49,6 @@ def crossed(one: Tensor, two: Tensor, count: int | None, *, seed: int, role: str
     return seeds.in_turns_of_two(one, two, count, seeds.generator(seed, "choose", role))
 
 
-def placed(name: str, place: int) -> str:
-    """The name of a tensor of the sample at that place of those explained; the first has the plain name.
-
-    >>> placed("example", 0), placed("example", 2)
-    ('example', 'example 2')
-    """
-    if place == 0:
-        return name
-    return f"{name} {place}"
-
-
 def classes_of(
     labels: Mapping[str, Tensor], *, where: Mapping[str, Any], names: Sequence[str] | None = None
 ) -> list[Facts]:

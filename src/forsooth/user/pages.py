@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Self
 
+from pandas import DataFrame
 from torch import Tensor
 
 from forsooth import runs
@@ -98,6 +99,12 @@ def run_facts(result: PagedResult) -> Facts:
         "started": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "seconds": round(page.seconds, 1),
     }
+
+
+def plain_rows(rows: DataFrame) -> list[Facts]:
+    """The lines of a table, None where nothing is known."""
+    lines: list[Facts] = rows.astype(object).where(rows.notna(), None).to_dict("records")
+    return lines
 
 
 def described_methods(chosen: Iterable[NamedMethod]) -> dict[str, Facts]:

@@ -239,36 +239,15 @@ def test_the_first_maps_of_the_first_training_are_shown():
     first = torch.tensor([[[1.0, -2.0]], [[3.0, 0.0]]])
     probe.notes["f_o os as_built"] = Note(torch.stack([first, first.flip(-1)]), None)
     probe.notes["f_s os as_built"] = NOTHING
-    maps = contrasts.example_maps(probe, PANEL)
-    assert {name: one.tolist() for name, one in maps.items()} == {
+    album = contrasts.album_of(probe, PANEL)
+    assert {name: one.tolist() for name, one in album.tensors.items()} == {
         "f_o os as_built": [[1.0, 0.0]],
         "f_o os as_built 1": [[0.0, 1.0]],
     }
-    pictures = contrasts.pictures(maps, PANEL, "lrp")["pictures"]
-    assert [(one["label"], one["place"], one["tensor"]) for one in pictures] == [
+    assert [(one["label"], one["place"], one["tensor"]) for one in album.pictures] == [
         (1, 0, "f_o os as_built"),
         (1, 1, "f_o os as_built 1"),
     ]
-    assert {one["method"] for one in pictures} == {"lrp"}
-    assert (
-        contrasts.example_maps(probe, dataclasses.replace(PANEL, model_seed=1))
-        == contrasts.pictures({}, PANEL, "lrp")
-        == {}
-    )
-
-
-def test_who_took_part_is_counted(run):
-    task = tasks({**TINY, "methods": ("gradient",)})["explain: gradient"]
-    cell = Store(run.folder / "store").read(task.key)
-    counts = flat_counts(cell.facts["drawn"])
-    assert counts["explained", "X_os, 60 images", "scene"] == 60
-    assert {place for _, place, _ in counts} == {"X_os, 60 images", "f_o", "f_s", "f_0"}
-    assert all(total == 100 for (role, _, _), total in counts.items() if role == "background")
-
-
-def flat_counts(lines: list[dict[str, object]]) -> dict[tuple[str, str, str], int]:
-    totals: dict[tuple[str, str, str], int] = {}
-    for line in lines:
-        key = (line["role"], line["set"], line["label"])
-        totals[key] = totals.get(key, 0) + line["count"]
-    return totals
+    assert {one["method"] for one in album.pictures} == {probe.ask.method}
+    second = contrasts.album_of(probe, dataclasses.replace(PANEL, model_seed=1))
+    assert second.tensors == {} and second.pictures == []

@@ -22,7 +22,7 @@ WITHOUT_A_LAYER = Panel(data_spec("tetromino", None, seed=0, side=32), "mlp")
 
 
 def asked_of(panel: Panel) -> plan.Experiment:
-    return plan.Experiment(panel, trained=[], settings=QUICK, choice=Choice())
+    return plan.Experiment(QUICK, Choice(), panel, trained=[])
 
 
 def test_weights_from_a_file_are_one_training(monkeypatch: pytest.MonkeyPatch) -> None:

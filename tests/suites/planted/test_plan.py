@@ -10,7 +10,7 @@ from forsooth.attributions import METHODS
 from forsooth.names import find
 from forsooth.plain import from_plain
 from forsooth.records import Choice, UsageError
-from forsooth.suites.planning import metrics
+from forsooth.suites.planning import Round, metrics
 from forsooth.suites.planted.data import DataSpec
 from forsooth.suites.planted.plan import Place, facts, output_of, panels, places, plan
 from forsooth.suites.planted.questions import Ask
@@ -69,7 +69,7 @@ def test_5_2_explains_the_trainings_of_5_1():
 
 
 def test_places_by_hand():
-    found = places(SMALL, Choice())
+    found = places(Round(SMALL, Choice()))
     assert found[:2] == [Place(("5.1", "5.2"), "watermark", 0), Place(("5.1",), "watermark", 1)]
     assert [(p.level, p.r) for p in found if p.experiment == "5.3"] == [(0, 0.5), (4, 0.5)]
     kinds = [(p.kind, p.r) for p in found if p.experiment == "5.4"]
@@ -80,9 +80,10 @@ def test_places_by_hand():
 
 def test_what_is_left_out_is_not_trained():
     only = {"experiment": ("5.3", "5.4"), "visibility": ("4",), "r": ("1",)}
-    found = places(SMALL, Choice(only=only))
+    found = places(Round(SMALL, Choice(only=only)))
     assert {(p.experiment, p.level, p.r) for p in found} == {("5.3", 4, 0.5), ("5.4", 0, 1.0)}
-    assert places(replace(SMALL, manipulations=("striped_hue",)), Choice(only={"experiment": ("5.3",)})) == []
+    other = replace(SMALL, manipulations=("striped_hue",))
+    assert places(Round(other, Choice(only={"experiment": ("5.3",)}))) == []
 
 
 def test_visibility_is_the_papers_unless_a_level_is_asked_for():

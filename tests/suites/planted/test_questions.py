@@ -120,28 +120,29 @@ def test_no_map_is_a_row_for_each_image_or_one_for_all(images):
     assert [(row.sample, row.part) for row in whole] == [(-1, "scores"), (-1, "absence")]
 
 
+def album_of(images, maps):
+    return questions.album_of(Cell(tensors={"maps": maps}), images, {"method": "any"})
+
+
 def test_the_first_maps_of_each_presence_are_shown(images):
     maps = noise(images)
-    tensors = questions.first_maps(Cell(tensors={"maps": maps}), images)
+    tensors = album_of(images, maps).tensors
     for presence, place in (("with", 0), ("with 3", 3), ("without", 4), ("without 1", 5)):
         flat = maps[place].abs().sum(0)
         torch.testing.assert_close(tensors[presence], (flat / flat.max()).half())
-    assert questions.first_maps(Cell(), images) == {}
+    silent = questions.album_of(Cell(), images, {})
+    assert silent.tensors == {} and silent.pictures == []
     nobody = questions.Explained(images.spec, images.dataset, {"with": images.rows[:0], "without": images.rows})
-    assert list(questions.first_maps(Cell(tensors={"maps": maps}), nobody)) == [
-        "without",
-        "without 1",
-        "without 2",
-        "without 3",
-    ]
-    zero = questions.first_maps(Cell(tensors={"maps": 0 * maps}), images)
-    assert not zero["with"].any()
+    assert list(album_of(nobody, maps).tensors) == ["without", "without 1", "without 2", "without 3"]
+    assert not album_of(images, 0 * maps).tensors["with"].any()
+    named = questions.album_of(Cell(tensors={"maps": maps}), images, {}, prefix="lrp ")
+    assert list(named.tensors)[:2] == ["lrp with", "lrp with 1"]
 
 
-def test_pictures_say_what_they_show():
-    first, third = questions.map_pictures(["with", "without 2"], {"method": "any"})
-    assert first == {"method": "any", "tensor": "with", "kind": "example", "label": 1, "place": 0}
-    assert third == {"method": "any", "tensor": "without 2", "kind": "example", "label": 0, "place": 2}
+def test_pictures_say_what_they_show(images):
+    pictures = album_of(images, noise(images)).pictures
+    assert pictures[0] == {"method": "any", "tensor": "with", "kind": "example", "label": 1, "place": 0}
+    assert pictures[6] == {"method": "any", "tensor": "without 2", "kind": "example", "label": 0, "place": 2}
 
 
 def test_who_took_part_is_kept_of_ranked_panels(images):

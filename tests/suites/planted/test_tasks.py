@@ -18,7 +18,8 @@ from forsooth.models.train import Checkpoint, Trained
 from forsooth.plain import from_plain, to_plain
 from forsooth.records import Cell
 from forsooth.suites import networks
-from forsooth.suites.choose import SHOWN, placed
+from forsooth.suites.album import placed
+from forsooth.suites.choose import SHOWN
 from forsooth.suites.networks import NOT_EXPLAINED
 from forsooth.suites.planted import data, tasks
 

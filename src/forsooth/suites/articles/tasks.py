@@ -16,10 +16,10 @@ from forsooth.records import NO_MODEL, Cell, Facts, Metric, Row
 from forsooth.scores import selection
 from forsooth.suites import explain as explaining
 from forsooth.suites import networks
+from forsooth.suites.album import Album
 from forsooth.suites.articles import data
 from forsooth.suites.articles.data import Chosen, DataSpec, Panel
 from forsooth.suites.articles.questions import Ask, WordWeights, weigh_words
-from forsooth.suites.choose import placed
 from forsooth.suites.networks import NetSpec
 
 
@@ -86,27 +86,19 @@ def scored(model: nn.Module, chosen: Chosen, ask: Ask, panel: Panel, template: R
         facts["failed"] = True
     if weighed.notes:
         facts["said"] = list(dict.fromkeys(weighed.notes))
-    if ask.show:
-        about = {**asdict(panel), "method": ask.method, "shows": "weights"}
-        facts["pictures"] = [{**about, "tensor": name, "place": k} for k, name in enumerate(names_of(chosen))]
-    tensors = kept_weights(weighed.weights.float(), chosen, ask)
-    return Cell(rows=tuple(score(weighed, chosen, ask.metrics, template)), tensors=tensors, facts=facts)
+    album = Album({**asdict(panel), "method": ask.method, "shows": "weights"})
+    keep_weights(album, weighed.weights.float(), chosen, ask)
+    return album.cell(score(weighed, chosen, ask.metrics, template), **facts)
 
 
-def kept_weights(weights: Tensor, chosen: Chosen, ask: Ask) -> dict[str, Tensor]:
-    """Of the weights (k, length) those of the document that the page shows, and all where others read them."""
-    tensors: dict[str, Tensor] = {}
+def keep_weights(album: Album, weights: Tensor, chosen: Chosen, ask: Ask) -> None:
+    """Of the weights (k, length) all where others read them, and those of the documents that the page shows."""
     if ask.keep:
-        tensors = {"weights": weights, "rows": chosen.rows}
+        album.tensors.update(weights=weights, rows=chosen.rows)
     if ask.show:
-        for name, place in names_of(chosen).items():
-            tensors[name] = weights[place, : int(chosen.lengths[place])].clone()  # a file holds no memory twice
-    return tensors
-
-
-def names_of(chosen: Chosen) -> dict[str, int]:
-    """Tensor of each document that the page shows -> its place among the explained ones."""
-    return {placed("shown", number): place for number, place in enumerate(data.shown(chosen))}
+        for number, place in enumerate(data.shown(chosen)):
+            own = weights[place, : int(chosen.lengths[place])]
+            album.add(own.clone(), "shown", number)  # a file holds no memory twice
 
 
 def score(weighed: WordWeights, chosen: Chosen, metrics: Iterable[str], template: Row) -> list[Row]:
@@ -162,12 +154,9 @@ def show(*, spec: DataSpec, factors: dict[str, str], samples: int | None) -> Cel
     documents = data.dataset(spec)
     chosen = data.explained(documents, samples)
     masks = chosen.masks()
-    tensors = {}
-    pictures = []
-    for number, (name, place) in enumerate(names_of(chosen).items()):
+    album = Album({**factors, "model": NO_MODEL, "method": "", "shows": "document"})
+    for number, place in enumerate(data.shown(chosen)):
         words = texts.decode(chosen.tokens[place], documents.vocabulary)
         articles = torch.stack([masks[kind][place, : len(words)] for kind in ("correlating", "non_correlating")])
-        tensors[name] = articles.float()
-        about = {**factors, "model": NO_MODEL, "method": "", "label": int(chosen.labels[place]), "place": number}
-        pictures.append({**about, "shows": "document", "tensor": name, "words": words})
-    return Cell(tensors=tensors, facts={"pictures": pictures})
+        album.add(articles.float(), "shown", number, label=int(chosen.labels[place]), words=words)
+    return album.cell()

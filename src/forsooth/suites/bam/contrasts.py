@@ -1,6 +1,5 @@
 """The task that asks a method: maps of two networks or of two inputs, and how much each gives to the object."""
 
-import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -13,13 +12,13 @@ from forsooth.scores import metric as metric_of
 from forsooth.scores.contrast import g_c, random_masks
 from forsooth.seeds import generator
 from forsooth.suites import explain
+from forsooth.suites.album import Album, scaled
 from forsooth.suites.bam import data
 from forsooth.suites.bam.data import DataSpec, Images
 from forsooth.suites.bam.questions import BACKGROUND, NOTHING, SaliencyProbe, Side
 from forsooth.suites.bam.settings import AS_BUILT
 from forsooth.suites.bam.specs import Ask, Panel
 from forsooth.suites.bam.tasks import facts_of
-from forsooth.suites.choose import SHOWN, placed
 
 NO_CORRECT_INPUT: Status = "no correct input"
 PARTS = {(AS_BUILT, "object"): "samples", (AS_BUILT, "random"): "random"}  # of other places: robustness
@@ -36,8 +35,7 @@ def explain_network(*cells: Cell, spec: DataSpec, panel: Panel, ask: Ask) -> Cel
     patches = next((cell for cell in cells if "found" in cell.facts), None)
     probe = SaliencyProbe(ask, spec, nets)
     rows = contrast_rows(probe, patches, panel.row("samples", method=ask.method).having(k=None))
-    maps = example_maps(probe, panel)
-    return Cell(rows=tuple(rows), tensors=maps, facts={**probe_facts(probe), **pictures(maps, panel, ask.method)})
+    return album_of(probe, panel).cell(rows, **probe_facts(probe))
 
 
 def probe_facts(probe: SaliencyProbe) -> Facts:
@@ -262,31 +260,14 @@ def score_or(row: Row, worst: float) -> float:
     return worst
 
 
-def example_maps(probe: SaliencyProbe, panel: Panel) -> dict[str, Tensor]:
-    """The first maps of f_s and of f_o on the same images, positive part, the largest value 1: (h, w) each.
-
-    Those of the first training are shown.
-    """
-    maps: dict[str, Tensor] = {}
+def album_of(probe: SaliencyProbe, panel: Panel) -> Album:
+    """The first maps of f_s and of f_o on the same images, positive part: (h, w) each; those of the first training."""
+    album = Album({"model": panel.model, "placing": panel.placing, "method": probe.ask.method, "kind": "example"})
     if panel.model_seed:
-        return maps
-    for key in EXAMPLES:
+        return album
+    for key, label in EXAMPLES.items():
         first = probe.notes.get(key, NOTHING).maps
-        if first is None:
-            continue
-        for place, flat in enumerate(first.clamp(min=0).sum(1)):
-            maps[placed(key, place)] = (flat / flat.amax().clamp(min=1e-30)).half()
-    return maps
-
-
-def pictures(maps: Mapping[str, Tensor], panel: Panel, method: str) -> Facts:
-    """Where the page finds the maps, if there are any."""
-    if not maps:
-        return {}
-    shared = {"model": panel.model, "placing": panel.placing, "method": method, "kind": "example"}
-    shown = []
-    for (key, label), place in itertools.product(EXAMPLES.items(), range(SHOWN)):
-        tensor = placed(key, place)
-        if tensor in maps:
-            shown.append({**shared, "label": label, "tensor": tensor, "place": place})
-    return {"pictures": shown}
+        if first is not None:
+            for place, flat in enumerate(first.clamp(min=0).sum(1)):
+                album.add(scaled(flat), key, place, label=label)
+    return album

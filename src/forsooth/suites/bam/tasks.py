@@ -16,7 +16,7 @@ from forsooth.datasets.worlds import notes
 from forsooth.engine import FLAT, task
 from forsooth.models import train as training
 from forsooth.models import weights as files
-from forsooth.models.normalising import IMAGENET_MEAN, IMAGENET_SPREAD, column, normalising
+from forsooth.models.normalising import IMAGENET_MEAN, IMAGENET_SPREAD, column, with_normalising
 from forsooth.models.recipes import Recipe
 from forsooth.models.weights import WeightsFile
 from forsooth.plain import from_plain, to_plain
@@ -24,10 +24,11 @@ from forsooth.records import NO_MODEL, Cell, Dataset, Facts, Row
 from forsooth.scores.functionless import Patched, Search, functionless
 from forsooth.scores.verification import RARE, accuracy, accuracy_drop, confidence_rises, share, unfamiliar
 from forsooth.suites import networks
+from forsooth.suites.album import Album
 from forsooth.suites.bam import data
 from forsooth.suites.bam.data import DataSpec, Images
 from forsooth.suites.bam.specs import NetSpec, Panel, Shown
-from forsooth.suites.choose import SHOWN, placed
+from forsooth.suites.choose import SHOWN
 from forsooth.suites.explain import rows_by_sample
 
 UNFAMILIAR = 3 * RARE  # share from which a set is called out of distribution
@@ -111,8 +112,7 @@ def explained_network(cell: Cell, *, device: str) -> nn.Sequential:
     """The network for images in [0, 1]: it is normalised by a convolution in front, which every method can read."""
     facts = facts_of(cell)
     module = empty_network(facts.arch, side=facts.side, classes=facts.classes)
-    module = networks.loaded(module, cell.tensors, device=device)
-    return nn.Sequential(normalising(), module).eval().requires_grad_(False).to(device)
+    return with_normalising(networks.loaded(module, cell.tensors, device=device))
 
 
 @torch.no_grad()
@@ -214,11 +214,7 @@ def show(*, spec: DataSpec, panel: Panel, samples: int) -> Cell:
     """The images whose maps the page shows, and where their objects are."""
     seen = data.images(spec, None, count=samples)
     sources = {"input": seen.os, "truth": seen.mask}
-    tensors: dict[str, Tensor] = {}
-    pictures = []
-    for place, (kind, parts) in itertools.product(range(len(seen.rows[:SHOWN])), sources.items()):
-        name = placed(kind, place)
-        tensors[name] = parts[place].half()
-        shared = {"model": NO_MODEL, "placing": panel.placing, "method": "", "kind": kind, "place": place}
-        pictures += [{**shared, "label": label, "tensor": name} for label in (0, 1)]
-    return Cell(tensors=tensors, facts={"pictures": pictures})
+    album = Album({"model": NO_MODEL, "placing": panel.placing, "method": ""})
+    for place, kind, label in itertools.product(range(len(seen.rows[:SHOWN])), sources, (0, 1)):
+        album.add(sources[kind][place].half(), kind, place, kind=kind, label=label)
+    return album.cell()

@@ -35,13 +35,14 @@ def photographs_or_leaves(choice: Choice) -> str:
     return GENERATED
 
 
-def part_rows(outcome: Outcome, part: str, *, counts: Sequence[str] = ()) -> DataFrame:
+def part_rows(outcome: Outcome, part: str, *, value: str = "value", counts: Sequence[str] = ()) -> DataFrame:
     """The rows of one part of a run.
 
+    value   what the column of values is called
     counts  columns that are whole numbers, which they no longer are beside rows that have none
     """
     rows = only(outcome.rows, part=part).reset_index(drop=True)
-    return rows.astype(dict.fromkeys(counts, int))
+    return rows.astype(dict.fromkeys(counts, int)).rename(columns={"value": value})
 
 
 def title_of(rows: DataFrame) -> str:

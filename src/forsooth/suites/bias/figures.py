@@ -81,10 +81,9 @@ def _figure(table: Medians, panels: DataFrame, ticks: list[float]) -> Figure:
 
 def _legend(figure: Figure, styles: dict[str, dict[str, Any]], methods: list[str], table: Medians) -> None:
     """The methods from the lowest line to the highest; those that never look at the model have a ring."""
-    null = {method for method, ignores in zip(table.methods, table.null, strict=True) if ignores}
     handles = []
     for method in methods:
-        label = f"{method} ○" if method in null else method
+        label = f"{method} ○" if table.nulls[method] else method
         handles.append(Line2D([], [], label=label, markerfacecolor=MUTED, **styles[method]))
     figure.legend(handles=handles, loc="center right", frameon=False, fontsize=7.5)
 
@@ -98,12 +97,11 @@ def _label(axis: Axes, end: str, ticks: list[float]) -> None:
 
 def _styles(table: Medians) -> dict[str, dict[str, Any]]:
     """How the line of each method is drawn."""
-    null = dict(zip(table.methods, table.null, strict=True))
-    shade = colours([method for method in table.methods if method not in CEILING], null)
+    shade = colours([method for method in table.methods if method not in CEILING], table.nulls)
     styles: dict[str, dict[str, Any]] = {}
     for method in table.methods:
         styles[method] = {"color": shade.get(method, INK), "linewidth": 1.5, "linestyle": "-"}
-        if null[method]:
+        if table.nulls[method]:
             styles[method] = {"color": NULL, "linewidth": 1.1, "linestyle": "--"}
         if method in CEILING:
             styles[method] = {"color": INK, "linewidth": 2.0, "linestyle": "-"}

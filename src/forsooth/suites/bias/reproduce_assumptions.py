@@ -118,7 +118,7 @@ def moments_row(template: Row, values: Tensor) -> Row:
 
 def judge_regions(outcome: Outcome, *, number: int) -> Judgement:
     """Tables 14 and 15: are the values Gaussian, with one variance for all pixels?"""
-    rows = part_rows(outcome, "regions", counts=("region", "values")).rename(columns={"value": "variance"})
+    rows = part_rows(outcome, "regions", value="variance", counts=("region", "values"))
     published = papers.table(f"bias_table_{number}").set_index("region").add_prefix("published_")
     columns = ["region", "values", "mean", "variance", "excess_kurtosis"]
     table = rows[columns].join(published, on="region")

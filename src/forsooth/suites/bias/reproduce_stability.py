@@ -82,21 +82,15 @@ def unstable(*cells: Cell, panel: Panel, draws: int, parts: int, varied: str, pe
     estimates = [anchors.joined(cells[k * parts : (k + 1) * parts]).estimate for k in range(draws)]
     values = torch.stack([scores.unit(estimate.values) for estimate in estimates])  # (draws, n, players)
     maps = [cell.tensors["players"] for cell in cells[draws * parts :]]
-    row = row_of(panel, "stability").having(
-        metric="anchor_instability",
-        sample=WHOLE,
-        value=convergence.anchor_instability(values, maps),
-        values=convergence.instability(values).mean().item(),
-        players=values.shape[2],
-        varied=varied,
-        permutations=permutations,
-    )
-    return Cell(rows=(row,))
+    about = {"players": values.shape[2], "varied": varied, "permutations": permutations}
+    row = row_of(panel, "stability").having(metric="anchor_instability", sample=WHOLE, **about)
+    instability = convergence.instability(values).mean().item()
+    return Cell(rows=(row.having(value=convergence.anchor_instability(values, maps), values=instability),))
 
 
 def judge_figure_5(outcome: Outcome) -> Judgement:
     """Fig. 5: instability of the anchor β beside that of the sampled values, by samples and by variables."""
-    rows = part_rows(outcome, "stability", counts=("permutations", "players")).rename(columns={"value": "anchor"})
+    rows = part_rows(outcome, "stability", value="anchor", counts=("permutations", "players"))
     table = rows[["varied", "permutations", "players", "values", "anchor"]].round(4)
     table["times"] = (table["values"] / table["anchor"]).round(1)
     return judgement(table, [f"Fig. 5 on {title_of(rows)}: {on_stability(table)}"])
@@ -146,7 +140,7 @@ def factor_rows(template: Row, maps: Tensor, anchor: Estimate) -> Iterator[Row]:
 
 def judge_proposition_1(outcome: Outcome) -> Judgement:
     """Proposition 1: Var[A_i] / Var[mean of A over S], which the paper proves to be |S| for independent errors."""
-    rows = part_rows(outcome, "proposition_1", counts=("size",)).rename(columns={"value": "factor"})
+    rows = part_rows(outcome, "proposition_1", value="factor", counts=("size",))
     table = rows[["method", "end", "fraction", "size", "factor"]]
     by_size = table.groupby(["fraction", "size"], as_index=False)["factor"].median()
     factors = ", ".join(f"{line.factor:.0f} for |S| = {line.size}" for line in by_size.itertuples(index=False))
@@ -201,7 +195,7 @@ def both_biases(*cells: Cell, panel: Panel, parts: int, methods: tuple[str, ...]
 
 def judge_figure_6(outcome: Outcome) -> Judgement:
     """Fig. 6: M_bias of the top 10 % beside the accurate bias, from 20 times the permutations; or exact values."""
-    rows = part_rows(outcome, "accurate_bias", counts=("players", "size")).rename(columns={"value": "m_bias"})
+    rows = part_rows(outcome, "accurate_bias", value="m_bias", counts=("players", "size"))
     table = rows[["dataset", "method", "sample", "players", "size", "m_bias", "accurate", "model"]]
     sentences = [on_relation(own) for _, own in table.groupby("model", sort=False)]
     return judgement(table.drop(columns="dataset").round(5), sentences)

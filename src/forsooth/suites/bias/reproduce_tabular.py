@@ -66,7 +66,7 @@ def rivals(*cells: Cell, panel: Panel, parts: int) -> Cell:
 
 def judge_table_13(outcome: Outcome) -> Judgement:
     """Table 13: exact Shapley values of ten features, judged by M_bias and by the metric based on DeepSHAP."""
-    rows = part_rows(outcome, "rivals").rename(columns={"value": "m_bias"})
+    rows = part_rows(outcome, "rivals", value="m_bias")
     published = papers.table("bias_table_13").pivot(index="fraction", columns="metric", values="value")
     table = rows[["dataset", "fraction", "m_bias", "deep_shap_distance"]]
     table = table.join(published.add_prefix("published_"), on="fraction")

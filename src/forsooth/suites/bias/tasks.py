@@ -17,6 +17,7 @@ from forsooth.records import Cell, Dataset, Facts, Row, UsageError
 from forsooth.scores import convergence
 from forsooth.suites import choose, networks
 from forsooth.suites import explain as asking
+from forsooth.suites.album import Album
 from forsooth.suites.bias import anchor as anchors
 from forsooth.suites.bias import data
 from forsooth.suites.bias.stage import PREFIX, GameSpec, Network, Panel, Stage, row_of, tested
@@ -37,8 +38,8 @@ def train(*, panel: Network, recipe: Recipe, seed: int, device: str) -> Cell:
     correct = networks.correct(module, dataset, rows_to_test(panel, dataset), device=device, size=AT_ONCE)
     template = row_of(panel, "training").having(player="")
     row = networks.accuracy_row(template, correct.double().mean().item(), gate=recipe.gate)
-    facts |= {"passed": row.status == "ok", "said": data.notes(dataset)}
-    return Cell(rows=(row,), tensors={**networks.weights_of(module, PREFIX), "correct": correct}, facts=facts)
+    tensors = {**networks.weights_of(module, PREFIX), "correct": correct}
+    return Cell((row,), tensors, {**facts, "passed": row.status == "ok", "said": data.notes(dataset)})
 
 
 def trained_network(
@@ -170,27 +171,23 @@ def show(
 
     cells  `trained` trainings, `played` parts of the anchor, and one cell for each of the methods
     """
-    anchor = [cell for cell in cells[trained : trained + played] if "values" in cell.tensors]
-    if not anchor:
+    played_cells = [cell for cell in cells[trained : trained + played] if "values" in cell.tensors]
+    if not played_cells:
         return Cell()
     stage = Stage(cells[:trained], panel, spec, device)
-    chosen = stage.samples[: choose.SHOWN]
+    anchor = anchors.joined(played_cells)
     seats = stage.labels(tuple(stage.dataset.x.shape[1:]))
-    of_players = {("truth", ""): anchors.joined(anchor).estimate.values}
+    of_players = {("truth", ""): anchor.estimate.values}
     for method, answer in zip(methods, cells[trained + played :], strict=True):
         if "players" in answer.tensors:
             of_players["example", method] = answer.tensors["players"]
-    tensors: dict[str, Tensor] = {}
-    pictures = []
-    shared = {"dataset": panel.source.name, "model": panel.net, "player": panel.player}
-    for place, row in enumerate(chosen.tolist()):
+    album = Album({"dataset": panel.source.name, "model": panel.net, "player": panel.player})
+    for place, row in enumerate(anchor.samples[: choose.SHOWN]):
         seen = {name: values[place][seats] for name, values in of_players.items()}
         for (kind, method), picture in {("input", ""): stage.dataset.x[row], **seen}.items():
-            name = choose.placed(f"{kind} {method}".strip(), place)
-            tensors[name] = picture.half()
-            about = {"kind": kind, "method": method, "label": int(stage.dataset.y[row]), "place": place}
-            pictures.append({**shared, **about, "tensor": name})
-    return Cell(tensors=tensors, facts={"pictures": pictures})
+            label = int(stage.dataset.y[row])
+            album.add(picture.half(), f"{kind} {method}".strip(), place, kind=kind, method=method, label=label)
+    return album.cell()
 
 
 def without_maps(template: Row, answer: Cell, ends: tuple[str, ...], fractions: tuple[float, ...]) -> Cell:

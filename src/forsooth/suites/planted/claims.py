@@ -131,8 +131,12 @@ def no_trends(models: DataFrame, *, x: str, words: str) -> Iterator[str]:
         enough = trend.n >= FEW
         differs = adjusted[method] <= LEVEL
         still = trend.low <= 0 <= trend.high and not differs
-        claim = f"{method} has no trend with {words}, all artefacts together (slope){corrected(len(by_method))}"
-        yield verdict(claim, trend, holds=enough and still, fails=enough and differs)
+        yield verdict(
+            f"{method} has no trend with {words}, all artefacts together (slope){corrected(len(by_method))}",
+            trend,
+            holds=enough and still,
+            fails=enough and differs,
+        )
 
 
 def claims_5_4(models: DataFrame, accuracy: Series) -> list[str]:

@@ -1,6 +1,6 @@
 """What a method is asked about planted images, and what becomes of its maps: rows, and pictures for the page."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from forsooth import scores
 from forsooth.records import WHOLE, Cell, Dataset, Facts, Row, Value
 from forsooth.suites import choose, explain, networks
+from forsooth.suites.album import Album, scaled
 from forsooth.suites.planted import data
 from forsooth.suites.planted.data import DataSpec
 from forsooth.suites.planted.settings import Output
@@ -138,28 +139,19 @@ def label(presence: str) -> int:
     return int(presence == data.PRESENT)
 
 
-def first_maps(answer: Cell, images: Explained) -> dict[str, Tensor]:
-    """The first few maps of each presence, their largest value 1, so that half precision can hold them."""
-    if "maps" not in answer.tensors:
-        return {}
-    tensors = {}
+def album_of(answer: Cell, images: Explained, shared: Mapping[str, Value], *, prefix: str = "") -> Album:
+    """The first few maps of each presence; no pictures of a method that gave no maps.
+
+    prefix  of the names of tensors, where one cell keeps the maps of several methods
+    """
+    album = Album(shared)
     first = 0
     for presence, rows in images.groups.items():
-        for place in range(min(len(rows), choose.SHOWN)):
-            flat = answer.tensors["maps"][first + place].abs().sum(0)
-            tensors[choose.placed(presence, place)] = (flat / flat.amax().clamp(min=1e-30)).half()
+        maps = answer.tensors.get("maps", rows[:0])[first : first + len(rows)]
+        for place, one in enumerate(maps[: choose.SHOWN]):
+            album.add(scaled(one.abs().sum(0)), f"{prefix}{presence}", place, kind="example", label=label(presence))
         first += len(rows)
-    return tensors
-
-
-def map_pictures(names: Iterable[str], columns: Mapping[str, Value]) -> list[Facts]:
-    """What `first_maps` are of, for the page."""
-    pictures = []
-    for name in names:
-        presence, _, place = name.partition(" ")
-        about = {"kind": "example", "label": label(presence), "place": int(place or 0)}
-        pictures.append({**columns, "tensor": name, **about})
-    return pictures
+    return album
 
 
 def participants(images: Explained, columns: Mapping[str, Value]) -> list[Facts]:

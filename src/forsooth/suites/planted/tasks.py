@@ -7,7 +7,7 @@ import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from torch import Tensor, nn
+from torch import nn
 
 from forsooth import models
 from forsooth.datasets.planted import p_value as p_value_of
@@ -16,18 +16,18 @@ from forsooth.models.gates import Gate
 from forsooth.models.normalising import normalised, with_normalising
 from forsooth.models.recipes import Recipe
 from forsooth.models.train import States, fit
-from forsooth.records import NO_MODEL, Cell, Dataset, Row, Value
+from forsooth.records import NO_MODEL, Cell, Dataset, Facts, Row, Value
 from forsooth.suites import choose, networks
 from forsooth.suites import explain as explaining
+from forsooth.suites.album import Album
 from forsooth.suites.planted import data
 from forsooth.suites.planted.data import DataSpec
 from forsooth.suites.planted.questions import (
     Ask,
     Explained,
+    album_of,
     explained_images,
-    first_maps,
     label,
-    map_pictures,
     no_rows,
     participants,
     question,
@@ -106,15 +106,11 @@ def show(*, spec: DataSpec, columns: Columns) -> Cell:
     planted = data.dataset(spec)
     assert planted.truth is not None
     sources = {"input": planted.x, "truth": planted.truth}
-    tensors = {}
-    pictures = []
+    album = Album({**columns, "model": NO_MODEL, "method": ""})
     for presence, rows in data.explained_rows(planted, spec, samples=choose.SHOWN).items():
         for (place, row), kind in itertools.product(enumerate(rows), sources):
-            name = choose.placed(f"{kind} {presence}", place)
-            tensors[name] = sources[kind][row].half()
-            about = {"model": NO_MODEL, "method": "", "label": label(presence), "place": place}
-            pictures.append({**columns, **about, "kind": kind, "tensor": name})
-    return Cell(tensors=tensors, facts={"pictures": pictures})
+            album.add(sources[kind][row].half(), f"{kind} {presence}", place, kind=kind, label=label(presence))
+    return album.cell()
 
 
 @task("planted.explain", version=2, spec="plot", columns="about")
@@ -128,19 +124,18 @@ def explain(*trained: Cell, spec: DataSpec, index: int, ask: Ask, columns: Colum
     rows: list[Row] = []
     failed = False
     notes: list[str] = []
-    tensors: dict[str, Tensor] = {}
+    album = Album({})
     for state in states_of(trained, index, ask):
         answer = explaining.attribute(ask.method, question_on(state, images, ask))
         failed = failed or answer.facts.get("failed", False)
         notes += answer.facts.get("said", ())
         rows += rows_of(answer, shared.having(epoch=state.epoch, accuracy=state.accuracy), images, ask)
         if ask.show:
-            tensors = first_maps(answer, images)
-    pictures = map_pictures(tensors, {**columns, "method": ask.method})
-    facts = {"drawn": participants(images, columns), "failed": failed, "pictures": pictures}
+            album = album_of(answer, images, {**columns, "method": ask.method})
+    facts: Facts = {"drawn": participants(images, columns), "failed": failed}
     if notes:
-        facts = {**facts, "said": notes}
-    return Cell(rows=tuple(rows), tensors=tensors, facts=facts)
+        facts["said"] = notes
+    return album.cell(rows, **facts)
 
 
 def refused(trained: Sequence[Cell], index: int, ask: Ask) -> dict[str, str]:

@@ -165,7 +165,7 @@ def _boxes(axis: Axes, table: Medians, quantiles: DataFrame, *, null: float, lim
     place = np.arange(len(quantiles))
     span = (limits[1] - limits[0]) or 1.0  # one value only: any width will do
     low, q1, middle, q3, high = quantiles.to_numpy().T
-    paint = colours(table.methods, dict(zip(table.methods, table.null, strict=True)))
+    paint = colours(table.methods, table.nulls)
     colour = np.array([paint[method] for method in quantiles.index])
     tick = np.where(q3 - q1 > 0.02 * span, "#ffffff", colour)
     axis.hlines(place, low, high, color=colour, linewidth=0.9)
@@ -194,9 +194,8 @@ def _best_null(table: Medians, panel: int) -> float:
 
 def _names(axis: Axes, table: Medians, order: Sequence[str]) -> None:
     axis.set_yticks(range(len(order)), order, fontsize=7.5)
-    nulls = {method for method, null in zip(table.methods, table.null, strict=True) if null}
     for label, method in zip(axis.get_yticklabels(), order, strict=True):
-        name_style(label, null=method in nulls)
+        name_style(label, null=table.nulls[method])
 
 
 FIGURES = {

@@ -10,10 +10,11 @@ from torch import Tensor
 from forsooth.engine import task
 from forsooth.models.recipes import Recipe
 from forsooth.models.train import fit
-from forsooth.records import NO_MODEL, Cell, Dataset, Facts
+from forsooth.records import NO_MODEL, Cell, Dataset
 from forsooth.suites import explain as explaining
 from forsooth.suites import networks
-from forsooth.suites.choose import SHOWN, placed
+from forsooth.suites.album import Album
+from forsooth.suites.choose import SHOWN
 from forsooth.suites.networks import NetSpec
 from forsooth.suites.xaitris import data, training
 from forsooth.suites.xaitris.data import DataSpec, Panel
@@ -47,15 +48,12 @@ def show(*trained: Cell, spec: DataSpec, samples: int | None, sampling_seed: int
 def shown(dataset: Dataset, rows: Tensor, where: Mapping[str, Any], drawn: Sequence[Mapping[str, Any]]) -> Cell:
     """The cell with the images at rows (k,) of the dataset and their truths."""
     assert dataset.truth is not None
-    tensors = {}
-    pictures = []
+    album = Album({**where, "model": NO_MODEL, "method": ""})
     for place, row in enumerate(rows.tolist()):
-        shared = {**where, "model": NO_MODEL, "method": "", "label": int(dataset.y[row]), "place": place}
-        for kind, picture in {"input": dataset.x[row].sum(0), "truth": dataset.truth[row].float()}.items():
-            name = placed(kind, place)
-            tensors[name] = picture
-            pictures.append({**shared, "tensor": name, "kind": kind})
-    return Cell(tensors=tensors, facts={"pictures": pictures, "drawn": list(drawn)})
+        label = int(dataset.y[row])
+        album.add(dataset.x[row].sum(0), "input", place, kind="input", label=label)
+        album.add(dataset.truth[row].float(), "truth", place, kind="truth", label=label)
+    return album.cell(drawn=list(drawn))
 
 
 @task("xaitris.explain", version=2, spec="panel", ask="*")
@@ -97,24 +95,17 @@ def score(
     scored = list(explaining.metric_rows(template, flat, reads, metrics, chosen.tolist(), emd_tolerance))
     rows = explaining.promise_rows(template, scored, explaining.gaps(made), chosen.tolist())
     labels = dataset.y[chosen[:SHOWN]].tolist()
-    return Cell(rows=tuple(rows), tensors=shown_maps(flat), facts={"pictures": pictures(panel, method, labels)})
+    return album_of(panel, method, flat, labels).cell(rows)
 
 
-def shown_maps(maps: Tensor) -> dict[str, Tensor]:
-    """The first few of maps (n, side, side), and the mean of all."""
-    first = {placed("example", place): one.clone() for place, one in enumerate(maps[:SHOWN])}
-    return {**first, "global": maps.nan_to_num(0.0, 0.0, 0.0).mean(0)}
-
-
-def pictures(panel: Panel, method: str, labels: Sequence[int]) -> list[Facts]:
-    """What the page shows of a method in a panel; where nothing stays in its place, a mean map shows nothing.
+def album_of(panel: Panel, method: str, maps: Tensor, labels: Sequence[int]) -> Album:
+    """The first few of maps (n, side, side) and, unless nothing stays in its place, the mean of all.
 
     labels  of the samples that are shown
     """
-    shared: Mapping[str, Any] = {**asdict(panel), "method": method}
-    shown: list[Facts] = []
+    album = Album({**asdict(panel), "method": method})
     for place, label in enumerate(labels):
-        shown.append({**shared, "tensor": placed("example", place), "kind": "example", "label": label, "place": place})
+        album.add(maps[place].clone(), "example", place, kind="example", label=label)
     if panel.scenario != "RIGID":
-        shown.append({**shared, "tensor": "global", "kind": "global"})
-    return shown
+        album.add(maps.nan_to_num(0.0, 0.0, 0.0).mean(0), "global", kind="global")
+    return album

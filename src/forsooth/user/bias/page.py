@@ -15,11 +15,12 @@ from forsooth.records import NO_MODEL, SCORED
 from forsooth.runs import described_metric
 from forsooth.scores import bias
 from forsooth.suites import choose
+from forsooth.suites.album import Album
 from forsooth.suites.bias.plan import SEEN
 from forsooth.user.bias.request import BiasRequest
 from forsooth.user.bias.result import END, Judged
 from forsooth.user.bias.subject import Subject
-from forsooth.user.pages import Page, asked, command, described_methods, grey
+from forsooth.user.pages import Page, asked, command, described_methods, grey, plain_rows
 
 FACTORS = ("dataset", "model", "player", "end", "fraction")  # as in the suite, whose figures read them
 METRICS = ("m_bias", "relative_bias")
@@ -41,7 +42,7 @@ def page(
 ) -> Page:
     """What the page says beside table and words. rows: those of `BiasResult`."""
     panel = {"dataset": name_of(request.inputs), "player": subject.seats.noun}
-    tensors, index = pictures(subject, judged, panel)
+    album = album_of(subject, judged, panel)
     anchor = {END: {"null": False, "cite": "", "settings": {}}}
     return Page(
         suite="bias",
@@ -50,7 +51,7 @@ def page(
         settings=asked(request),
         seed=request.seed,
         methods={**described_methods(chosen), **anchor},
-        facts=[MEANS, SEEN] if tensors else [MEANS],
+        facts=[MEANS, SEEN] if album.pictures else [MEANS],
         scores={
             "factors": list(FACTORS),
             "levels": {"end": list(bias.ENDS), "fraction": list(bias.FRACTIONS)},
@@ -58,8 +59,8 @@ def page(
             "exhibits": ["bias_curves", "examples"],
         },
         rows=list(kept_rows(rows, judged, panel)),
-        pictures=tensors,
-        index=index,
+        pictures=album.tensors,
+        index=album.pictures,
         seconds=seconds,
     )
 
@@ -76,7 +77,7 @@ def kept_rows(rows: pd.DataFrame, judged: Judged, panel: dict[str, str]) -> Iter
     judged_by = rows[rows["end"].ne("") & ~rows["status"].isin(ABSENT)]
     pairs = judged_by[["end", "fraction"]].drop_duplicates().itertuples(index=False, name=None)
     groups = list(itertools.product(METRICS, pairs))
-    for row in rows.astype(object).where(rows.notna(), None).to_dict("records"):
+    for row in plain_rows(rows):
         null = judged.kinds[row["method"]] == "null"
         model = {True: NO_MODEL, False: MODEL}[null]
         own = {"suite": "bias", "part": "scores", "model_seed": 0, "model": model, **panel, **row}
@@ -87,21 +88,17 @@ def kept_rows(rows: pd.DataFrame, judged: Judged, panel: dict[str, str]) -> Iter
                 yield {**own, "metric": metric, "end": end, "fraction": fraction}
 
 
-def pictures(subject: Subject, judged: Judged, panel: dict[str, str]) -> tuple[dict[str, Tensor], list[dict[str, Any]]]:
+def album_of(subject: Subject, judged: Judged, panel: dict[str, str]) -> Album:
     """The first inputs of each class, their Shapley values and maps, where players are places of an image."""
-    labels = subject.seats.labels
-    if labels.ndim != 2 or subject.stage.head is not None:
-        return {}, []
-    tensors: dict[str, Tensor] = {}
-    index: list[dict[str, Any]] = []
+    album = Album(panel)
+    if subject.seats.labels.ndim != 2 or subject.stage.head is not None:
+        return album
     for label, place, sample in shown_inputs(judged.target.tolist()):
         for (kind, method), picture in looked_at(subject, judged, sample).items():
-            name = choose.placed(f"{kind}/{label}/{method}", place)
-            tensors[name] = picture.float().cpu().contiguous()
             model = {True: NO_MODEL, False: MODEL}[judged.kinds.get(method) == "null"]
-            about = {"kind": kind, "method": method, "label": label, "place": place}
-            index.append({**panel, **about, "model": model, "tensor": name})
-    return tensors, index
+            about = {"model": model, "kind": kind, "method": method}
+            album.add(picture.float().cpu().contiguous(), f"{kind}/{label}/{method}", place, label=label, **about)
+    return album
 
 
 def shown_inputs(target: Sequence[int]) -> Iterator[tuple[int, int, int]]:

@@ -120,12 +120,10 @@ def explain(module: nn.Module, spec: DataSpec, asks: list[Ask], shared: Row, col
         row = row_of(ask, shared)
         answer = ask_method(ask, questions.question(asked_model(module, ask), layer, images, ask))
         rows += questions.rows_of(answer, row, images, ask)
-        maps = questions.first_maps(answer, images)
-        entries = questions.map_pictures(maps, {**columns, "model": row.model, "method": ask.method})
-        for entry in entries:
-            name = f"{ask.method} {entry['tensor']}"
-            tensors[name] = maps[entry["tensor"]]
-            pictures.append({**entry, "tensor": name})
+        about = {**columns, "model": row.model, "method": ask.method}
+        album = questions.album_of(answer, images, about, prefix=f"{ask.method} ")
+        tensors |= album.tensors
+        pictures += album.pictures
     took_part = questions.participants(questions.explained_images(spec, asks[0]), columns)
     return Cell(rows=tuple(rows), tensors=tensors, facts={"pictures": pictures, "drawn": took_part})
 

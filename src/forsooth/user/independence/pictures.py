@@ -8,6 +8,7 @@ from torch import Tensor
 from forsooth.records import Cell
 from forsooth.scores.functionless import Patched
 from forsooth.suites import choose
+from forsooth.suites.album import Album
 from forsooth.user.independence.patches import Case
 from forsooth.user.pages import grey
 
@@ -27,8 +28,7 @@ def pictured(case: Case, patched: Patched, maps: Mapping[str, Cell]) -> dict[str
     """
     if case.mask.ndim != 3:  # (n, h, w)
         return {}
-    tensors: dict[str, Tensor] = {}
-    index = []
+    album = Album({})
     for place, row in enumerate(shown(patched).tolist()):
         for label, inputs in zip(STATES, (case.x, patched.x), strict=True):
             seen = {("input", ""): grey(inputs[row].cpu()), ("truth", ""): case.mask[row].cpu().float()}
@@ -36,7 +36,6 @@ def pictured(case: Case, patched: Patched, maps: Mapping[str, Cell]) -> dict[str
                 if STATES[label] in cell.tensors:
                     seen["example", method] = cell.tensors[STATES[label]][place]
             for (kind, method), picture in seen.items():
-                name = choose.placed(f"{kind}/{label}/{method}", place)
-                tensors[name] = picture.contiguous()
-                index.append({"tensor": name, "kind": kind, "method": method, "label": label, "place": place})
-    return {"facts": [SEEN] if tensors else [], "pictures": tensors, "index": index}
+                name = f"{kind}/{label}/{method}"
+                album.add(picture.contiguous(), name, place, kind=kind, method=method, label=label)
+    return {"facts": [SEEN] if album.pictures else [], "pictures": album.tensors, "index": album.pictures}

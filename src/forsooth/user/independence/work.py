@@ -27,7 +27,7 @@ from forsooth.user.independence import patches, pictures, words
 from forsooth.user.independence.patches import Case, prepare, prepare_again
 from forsooth.user.independence.request import IndependenceRequest
 from forsooth.user.independence.result import IndependenceResult, tabled
-from forsooth.user.pages import Page, asked, command, described_methods
+from forsooth.user.pages import Page, asked, command, described_methods, plain_rows
 from forsooth.user.requests import answer_folder
 from forsooth.user.steps import Key, Step, carry_out, shared_arguments
 
@@ -73,7 +73,6 @@ def answer(
 
 def page_of(request: IndependenceRequest, chosen: Sequence[NamedMethod], rows: DataFrame, *, seconds: float) -> Page:
     """What the page says beside table and words. Changes of a place are no scores of maps, so nothing is ranked."""
-    lines = rows.astype(object).where(rows.notna(), None).to_dict("records")
     return Page(
         suite="independence",
         question=QUESTION,
@@ -82,7 +81,7 @@ def page_of(request: IndependenceRequest, chosen: Sequence[NamedMethod], rows: D
         seed=request.seed,
         methods=described_methods(chosen),
         scores={"exhibits": ["attention", "examples"]},
-        rows=[{"suite": "independence", "part": "patches", **line} for line in lines],
+        rows=[{"suite": "independence", "part": "patches", **line} for line in plain_rows(rows)],
         seconds=seconds,
     )
 

@@ -18,6 +18,7 @@ from forsooth.records import NO_MODEL, Cell, Facts, Method, Metric, Plan, Row, T
 from forsooth.runs import Run, assemble, described_method, described_metric, write_page
 from forsooth.store import Store
 from forsooth.suites import explain
+from forsooth.suites.album import Album
 from forsooth.suites.planning import versions
 from forsooth.user.export import Samples
 from forsooth.user.pages import grey
@@ -182,9 +183,8 @@ def score_maps(
     reads = {name: tensor[there] for name, tensor in samples.tensors.items()}
     rows = list(explain.metric_rows(template, maps[there], reads, metrics, reads["numbers"].tolist(), emd_tolerance))
     rows += explain.no_scores(template, metrics, numbers[~there].tolist(), LOST)
-    if not show or not there[0]:
-        return Cell(rows=tuple(rows))
-    return Cell(rows=tuple(rows), **pictures({"example": maps[0]}, template))
+    shown = {"example": maps[0]} if show and there[0] else {}
+    return album_of(shown, template).cell(rows)
 
 
 @task("user.score_null", version=1)
@@ -222,20 +222,20 @@ def score_null(
     example = {"example": maps[0]}
     if method == "oracle":
         example = {"truth": reads["truth"][0].float(), "input": grey(reads.get("x", reads["truth"])[0])}
-    if not show:
-        return Cell(rows=tuple(rows))
-    return Cell(rows=tuple(rows), **pictures(example, template))
+    return album_of(example if show else {}, template).cell(rows)
 
 
 def row(dataset: str, method: str, model: str) -> Row:
     return Row(suite="score", part="scores", dataset=dataset, model=model, model_seed=0, method=method)
 
 
-def pictures(tensors: dict[str, Tensor], template: Row) -> Facts:
-    """What the page shows of a map, or of a sample itself: fields of a cell. Only maps (h, w) can be looked at."""
-    seen = {kind: tensor for kind, tensor in tensors.items() if tensor.ndim == 2}
-    shared = {"dataset": template.dataset, "model": template.model, "method": template.method, "label": 0}
-    return {"tensors": seen, "facts": {"pictures": [{**shared, "tensor": kind, "kind": kind} for kind in seen]}}
+def album_of(tensors: Mapping[str, Tensor], template: Row) -> Album:
+    """What the page shows of a map, or of a sample itself. Only maps (h, w) can be looked at."""
+    album = Album({"dataset": template.dataset, "model": template.model, "method": template.method, "label": 0})
+    for kind, tensor in tensors.items():
+        if tensor.ndim == 2:
+            album.add(tensor, kind, kind=kind)
+    return album
 
 
 def run_facts(case: Case) -> Facts:
