@@ -28,7 +28,7 @@ MARK = "FORSOOTH_KILLS"  # in the environment of all that is started here, by wh
 MINE = "def doubled(model, x, target):\n    return x * 2\n"  # asked in a process of its own
 NODES = 3
 STOP = Path("stop")  # where this file appears the attack ends before its time
-POOL = ("driver", "process", "process")  # whom to strike, each as likely
+POOL = ("driver", "process", "process", "process")  # whom to strike, each as likely
 DASK = ("driver", "worker", "worker", "node", "scheduler")
 LONGEST = 600.0  # seconds that a run may take to end by itself
 
@@ -167,13 +167,13 @@ class Attack:
         driver = started(command(out, means), self.folder)
         self.await_work(out, driver, before)
         time.sleep(self.dice.uniform(0.0, 4.0))
-        for _ in range(self.dice.randrange(1, 5)):
+        for _ in range(self.dice.randrange(2, 7)):
             whom = self.dice.choice(DASK if on_cluster else POOL)
             if driver.poll() is None and self.hit(whom, driver):
                 self.kills[whom] += 1
             time.sleep(self.dice.uniform(0.3, 5.0))
             self.cluster.mend()
-        if driver.poll() is None and self.dice.random() < 0.5 and struck(driver):
+        if driver.poll() is None and self.dice.random() < 0.25 and struck(driver):
             self.kills["driver"] += 1
         self.close(out, driver)
         self.lost += len(before - cells(out))

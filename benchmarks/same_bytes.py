@@ -49,13 +49,14 @@ def cluster(folder: Path) -> Iterator[str]:
 
 
 def scores(words: list[str], means: str, out: Path) -> bytes:
-    subprocess.run(module("forsooth", "run", *words, means, "--quiet", f"--out={out}"), check=True)
+    line = module("forsooth", "run", *words, means, "--quiet", f"--out={out}")
+    subprocess.run(line, check=True, stdout=subprocess.DEVNULL)
     return (out / "scores.parquet").read_bytes()
 
 
 def main() -> None:
     words = sys.argv[1:] or list(WORDS)
-    print(f"forsooth run {' '.join(words)}")
+    print(f"forsooth run {' '.join(words)}", flush=True)
     found = set()
     with tempfile.TemporaryDirectory() as made, cluster(Path(made)) as address:
         for number, means in enumerate(("--workers=1", "--workers=2", f"--on={address}")):
@@ -64,9 +65,8 @@ def main() -> None:
             found.add(content)
             seconds = time.perf_counter() - begun
             name = "--on=CLUSTER" if means.startswith("--on") else means
-            print(
-                f"{name:14}{hashlib.sha256(content).hexdigest()}{len(content):>10} bytes{seconds:>7.0f} s", flush=True
-            )
+            hashed = hashlib.sha256(content).hexdigest()
+            print(f"{name:14}{hashed}{len(content):>10} bytes{seconds:>7.0f} s", flush=True)
     print("the same bytes" if len(found) == 1 else "NOT the same bytes")
     sys.exit(len(found) != 1)
 

@@ -5,8 +5,8 @@
 #   bash studies/accelerator.sh birds DATA OUT     planted: Figs. 3, 11, 12, and Fig. 4 of a small network
 #   bash studies/accelerator.sh texts DATA OUT     articles: Table 1 and post-hoc on both corpora, rationales
 #   bash studies/accelerator.sh scenes DATA OUT    bam: section 5, Figs. 2 and 13; DATA also holds lite0.safetensors (studies/imagenet_weights.py)
-#   bash studies/accelerator.sh left DATA OUT      what the studies say is from before or of one training: rationales of the paper's
-#                                                  networks, BAM with ResNet-50 from nothing, Fig. 3 of the bias paper on Pascal VOC
+#   bash studies/accelerator.sh left DATA OUT      what the studies say is from before or of one training: post-hoc methods on
+#                                                  rationale models, BAM with ResNet-50 from nothing, Fig. 3 of the bias paper on Pascal VOC
 # DATA holds the files that the studies name. Every command has a log and a folder under OUT, and goes on where it was.
 # Small networks gain much from processes that use the card at the same time (nvidia-cuda-mps-control -d). But give none of
 # them a fixed share of it (CUDA_MPS_ACTIVE_THREAD_PERCENTAGE): at 40, 60 and 70 % trainings in bfloat16 ended in nan.
@@ -31,6 +31,13 @@ reading() { # part of studies/bias.py
 papers_rationales() {
     reproduce rationales articles/post-hoc --data "$data/beer_reviews_7k.tsv.gz" --workers 6 --set recipe=released \
         --set "vectors=$data/wordvec_googlenews300_9k.npz" --set models=rationale_relaxed,rationale_reinforce --set samples=50
+}
+
+small_rationales() { # on the processor
+    local device=cpu
+    reproduce small-rationales articles/post-hoc --data "$data/beer_reviews_7k.tsv.gz" --workers 8 \
+        --set models=rationale_relaxed,rationale_reinforce --set samples=50 --set rationale_variant=small --set recipe=quick \
+        --set rationale_trainings=5
 }
 
 regions_of_voc() {
@@ -80,15 +87,14 @@ texts)
         reproduce $corpus articles/table-1 --data "$data/$corpus.tsv.gz" --workers 12
     done) &
     papers_rationales &
-    (reproduce small-rationales articles/post-hoc --data "$data/beer_reviews_7k.tsv.gz" --device cpu --workers 3 \
-        --set models=rationale_relaxed,rationale_reinforce --set samples=50 --set rationale_variant=small --set recipe=quick \
-        --set rationale_trainings=5) &
+    small_rationales &
     ;;
 scenes)
     (for name in section-5 figure-2 figure-13; do reproduce bam bam/$name "${scenes[@]}"; done) &
     ;;
 left)
     papers_rationales &
+    small_rationales &
     (for name in section-5 figure-2 figure-13; do reproduce resnet50 bam/$name "${nothing[@]}"; done) &
     regions_of_voc &
     ;;

@@ -203,6 +203,13 @@ def test_a_task_that_ends_its_process_twice_has_failed_and_no_other(tmp_path):
     assert Store(tmp_path).read(diamond()[-1].key).tensors["value"].item() == 36.0
 
 
+def test_a_task_that_ends_its_process_in_silence_has_failed_here_as_well(tmp_path):
+    dies = make_task(arithmetic.dies, {}, name="dies")
+    with pytest.raises(FailedTasks, match="1 of 6 tasks failed; the first: dies: SystemExit: 3"):
+        execute([dies, *diamond()], Store(tmp_path), workers=1, progress=Silent())
+    assert Store(tmp_path).read(diamond()[-1].key).tensors["value"].item() == 36.0
+
+
 def test_no_worker_is_an_error():
     with pytest.raises(UsageError, match="`workers` must be at least 1, got 0"):
         execute([], Store(Path()), workers=0, progress=Silent())

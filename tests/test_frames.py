@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from forsooth.frames import lines_by, only
+from forsooth.frames import lines_by, only, without
 
 ROWS = pd.DataFrame({"a": [1, 1, 2], "b": ["x", "y", "x"]})
 
@@ -14,6 +14,14 @@ def test_rows_that_are_wanted() -> None:
     assert only(ROWS, b=ROWS["b"][1:2]).index.tolist() == [1]  # values, whatever their index
     assert only(ROWS, b=ROWS["b"].unique()).index.tolist() == [0, 1, 2]
     assert only(ROWS, a=[]).empty and len(only(ROWS)) == 3
+
+
+def test_rows_that_are_not_wanted() -> None:
+    assert without(ROWS, a=1).index.tolist() == [2]
+    assert without(ROWS, a=2, b="y").index.tolist() == [0]
+    assert without(ROWS, b=("x", "y")).empty and len(without(ROWS)) == 3
+    twice = pd.concat([ROWS, ROWS])  # an index that stands twice names no single row
+    assert without(twice.assign(c=range(6)), c=(0, 1)).shape == (4, 3)
 
 
 def test_a_line_for_each_group_in_the_order_in_which_they_come() -> None:

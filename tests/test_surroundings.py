@@ -91,6 +91,17 @@ def test_work_on_the_processor_does_not_ask_an_accelerator_that_may_be_full(monk
     assert torch.equal(torch.rand(2), torch.rand(2, generator=torch.Generator().manual_seed(4)))
 
 
+def test_an_accelerator_that_is_first_used_inside_has_the_callers_seed_afterwards(monkeypatch):
+    seeds = []
+    begun = [False, True]  # before, and from then on
+    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: begun.pop(0) if len(begun) > 1 else begun[0])
+    monkeypatch.setattr(torch.cuda, "manual_seed_all", seeds.append)
+    torch.manual_seed(4)
+    with surroundings.lent_randomness(3):
+        pass
+    assert seeds == [4, 3, 4]
+
+
 def test_numpy_and_random_are_seeded_and_given_back():
     before = random.getstate(), np.random.get_state()[1].tobytes()  # noqa: NPY002
     first = explain.attribute("leaky_methods:draws_from_all", question())

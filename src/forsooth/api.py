@@ -10,7 +10,7 @@ import torch
 
 from forsooth import isolation, names, store
 from forsooth.adapters.trainings import training_path
-from forsooth.arguments import check_models, method_path, run_folder, several, usable_device, usable_workers
+from forsooth.arguments import check_models, method_path, outside, run_folder, several, usable_device, usable_workers
 from forsooth.engine import Progress
 from forsooth.progress import fitting_progress
 from forsooth.records import Choice, Dataset, Method, UsageError
@@ -79,6 +79,7 @@ def run(
     """
     record = names.find(suite, SUITES, argument="suite")
     chosen = configured(record, preset, settings or {})
+    folder = outside(_folder(out) or Path("forsooth-runs") / f"{suite}-{preset}", data)
     choice = Choice(
         methods=tuple(method_path(m) for m in several(methods)),
         only={factor: names.admitted(value) for factor, value in (only or {}).items()},
@@ -91,7 +92,7 @@ def run(
     plan = record.plan(chosen, choice)
     if not plan.tasks and not plan.skips:
         raise UsageError("`settings` must leave something to do, and these leave nothing")
-    folder = run_folder(Path(out) if out is not None else Path("forsooth-runs") / f"{suite}-{preset}")
+    run_folder(folder)
     command = _command(record.name, preset, choice, settings or {})
     about = {**suite_facts(record, chosen), **choice_facts(choice, command), "preset": preset}
     progress = progress or fitting_progress()
@@ -124,7 +125,7 @@ def reproduce(
          `OUT/store` what was computed, which they share
     """
     record = names.find(name, REPRODUCTIONS, argument="name")
-    folder = reproduction_folder(name, out)
+    folder = outside(reproduction_folder(name, out), data)
     choice = Choice(
         only={factor: names.admitted(value) for factor, value in (only or {}).items()},
         data=None if data is None else str(data),
@@ -162,7 +163,7 @@ def bias(
     permutations: int | str = 1000,
     anchor: str = "permutations",
     budget: int = 50_000_000,
-    baseline: Any = "mean",
+    baseline: Any = "auto",
     data: Any = None,
     output: str = "logits",
     channels: str = "signed_max",
@@ -178,7 +179,7 @@ def bias(
 
     model         a torch module, an estimator with predict_proba, a function x -> (n, classes) on arrays or tensors,
                   or `package.module:name` of one of them or of a function that builds it
-    inputs        (n, *shape): an array, a tensor, a table, or a .npy, .npz or .safetensors file
+    inputs        (n, *shape): an array, a tensor, a table, or a .npy, .npz, .safetensors or .csv file
     target        None: the predicted class; a class; one for each input
     methods       names of the catalogue, `package.module:name`, functions(model, x, target) -> tensor like x; none:
                   those that suit the model. The nulls and the Shapley values themselves are always judged too
@@ -188,7 +189,9 @@ def bias(
     anchor        permutations, or leverage: a least squares as sure as these, with a tenth of their forwards (a quarter
                   above 64 players)
     budget        most forwards for all Shapley values; a request that takes more is refused before it begins
-    baseline      what replaces hidden features: mean, channel_mean, zero, blur, or values (*shape) or (n, *shape)
+    baseline      what replaces hidden features: mean, channel_mean, zero, blur, or values (*shape) or (n, *shape);
+                  rows or rows:N: the values of N rows of the data, one after another, outputs averaged, which is all
+                  that a table with text, categories or gaps can have. auto: rows for such a table, else mean
     data          (k, *shape), what means are taken over and what methods read as background; None: the inputs
     output        logits: the outputs as they are; probabilities: their softmax
     channels      how the channels of a gradient become one number: signed_max, max_abs or sum
@@ -404,7 +407,7 @@ def export_data(
         data=None if data is None else str(data),
         seed=seed,
     )
-    folder = _folder(out) or Path("forsooth-runs") / f"data-{suite}"
+    folder = outside(_folder(out) or Path("forsooth-runs") / f"data-{suite}", data)
     return exports.export(record, chosen, choice, folder, samples=samples, split=split)
 
 

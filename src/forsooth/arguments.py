@@ -76,6 +76,13 @@ def usable_device(device: str) -> str:
     return device
 
 
+def outside(folder: Path, data: str | Path | None) -> Path:
+    """The folder of a run, which must not lie in the user's data: they would be others with it."""
+    if data is not None and folder.resolve().is_relative_to(Path(data).resolve()):
+        raise UsageError(f"`out` must lie outside of `data`, where nothing is written, got {folder} inside {data}")
+    return folder
+
+
 def run_folder(folder: Path) -> Path:
     """The folder, if it is new, empty or an earlier run."""
     return store.free_folder(folder, ("run.json", "store"), "run")

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 RUNS = Path("forsooth-runs")  # where answers go that nobody gave a place
 NO_NULL = "No map here ignores the model: name random and sobel, too, and oracle, to see what a score is worth."
-Inputs = Annotated[Path, typer.Option(help="inputs (n, *shape): .npy, .npz or .safetensors")]
+Inputs = Annotated[Path, typer.Option(help="inputs (n, *shape): .npy, .npz, .safetensors or a table as .csv")]
 Target = Annotated[str | None, typer.Option(help="a class or a file of classes; default: the predicted ones")]
 
 
@@ -49,8 +49,8 @@ def bias(
     ] = "permutations",
     budget: Annotated[int, typer.Option(help="most forwards for all Shapley values")] = 50_000_000,
     baseline: Annotated[
-        str, typer.Option(help="in place of the hidden: mean, channel_mean, zero, blur, a file")
-    ] = "mean",
+        str, typer.Option(help="in place of the hidden: auto, mean, channel_mean, zero, blur, rows:N, a file")
+    ] = "auto",
     data: Annotated[Path | None, typer.Option(help="file of inputs for means and backgrounds; default: inputs")] = None,
     output: Annotated[
         str, typer.Option(help="logits (outputs as they are) or probabilities (their softmax)")

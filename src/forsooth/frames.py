@@ -17,11 +17,28 @@ def only(rows: pd.DataFrame, **wanted: Any) -> pd.DataFrame:
     """
     keep = pd.Series(True, index=rows.index)
     for column, value in wanted.items():
-        if pd.api.types.is_list_like(value):
-            keep &= rows[column].isin(list(value))
-        else:
-            keep &= rows[column].eq(value)
+        keep &= _has(rows[column], value)
     return rows[keep]
+
+
+def without(rows: pd.DataFrame, **unwanted: Any) -> pd.DataFrame:
+    """The rows where no named column has its value, nor one of several.
+
+    >>> table = pd.DataFrame({"method": ["lrp", "lime", "lime"], "status": ["ok", "ok", "error"]})
+    >>> len(without(table, status="ok")), len(without(table, method=("lrp", "lime")))
+    (1, 0)
+    """
+    keep = pd.Series(True, index=rows.index)
+    for column, value in unwanted.items():
+        keep &= ~_has(rows[column], value)
+    return rows[keep]
+
+
+def _has(column: pd.Series, value: Any) -> "pd.Series[bool]":
+    """Where a column has the value, or one of several."""
+    if pd.api.types.is_list_like(value):
+        return column.isin(list(value))
+    return column.eq(value)
 
 
 def lines_by(

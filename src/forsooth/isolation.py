@@ -36,7 +36,9 @@ MOST_LINKS = 2_000  # of the working folder
 OWN_RUNS = "forsooth-runs"  # the default place of results, which no method needs
 ANSWER = "answer.safetensors"
 NO_MEMORY = "no memory"  # among the facts of a cell: an accelerator was full
-FULL = 75  # with this code a child ends that found no memory on an accelerator before it asked the method, or after
+CARD_FULL = (
+    75  # with this code a child ends that found no memory on an accelerator before it asked the method, or after
+)
 HEADER = struct.Struct(">Q")  # the length of a message, before it
 
 
@@ -180,7 +182,7 @@ def _ended(outcome: dict[str, Any], allowed: Limits, said: list[str]) -> Cell:
     if outcome["tail"]:
         reason += f"; it last printed: {outcome['tail']}"
     facts = {"failed": True, "status": "error", "message": reason[:500], **_said(said)}
-    if outcome["end"] == f"exit {FULL}":
+    if outcome["end"] == f"exit {CARD_FULL}":
         facts[NO_MEMORY] = True
     return Cell(facts=facts)
 

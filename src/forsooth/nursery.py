@@ -22,7 +22,7 @@ import safetensors.torch
 import torch
 
 from forsooth.chunks import is_full
-from forsooth.isolation import FULL, GRACE, receive, send
+from forsooth.isolation import CARD_FULL, GRACE, receive, send
 
 TAIL = 200  # bytes of what was printed last that are kept
 PIECE = 2**16
@@ -173,7 +173,7 @@ def _live(request: dict[str, Any], packed: bytes, printing: int) -> None:
         with contextlib.suppress(Exception):
             os.write(2, f"{type(error).__name__}: {error}".encode(errors="replace"))
         if is_full(error):
-            code = FULL
+            code = CARD_FULL
     finally:
         os._exit(code)
 

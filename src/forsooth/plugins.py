@@ -22,11 +22,11 @@ from typing import Any, TypedDict
 from torch import Tensor
 
 from forsooth import foreign, surroundings
+from forsooth.importing import look_here, staying
 from forsooth.names import find, unknown
 from forsooth.records import Method, UsageError
 
 NOT_OWN = (*(Path(sysconfig.get_path(name)) for name in ("stdlib", "purelib", "platlib")), Path(__file__).parent)
-STANDARD = tuple(sysconfig.get_path("stdlib") + end for end in ("", "/lib-dynload"))
 CAPTUM = "captum.attr."  # where its classes live; known by name, since to import it takes a second
 OFFERED = "forsooth.methods"  # the group of entry points in which packages offer methods
 LIVE = "live"  # the module, as it were, of what is kept in this process alone
@@ -84,26 +84,14 @@ def load(path: str, *, argument: str) -> Any:
 
 def _module(name: str, path: str, *, argument: str) -> ModuleType:
     """The user's module of that name; `path` is what they wrote."""
-    _look_here()
+    look_here()
     try:
-        with surroundings.restored():  # a module may set torch's defaults when it is imported
+        with surroundings.restored(), staying():  # a module may set torch's defaults when it is imported
             return importlib.import_module(name)
     except ImportError as error:
         raise UsageError(f"`{argument}` names the module {name!r}, which cannot be imported: {error}") from error
     except (Exception, SystemExit) as error:  # whatever the user's module does when it is imported
         raise UsageError(f"`{argument}` names {path!r}, whose import raised {describe_error(error)}") from error
-
-
-def _look_here() -> None:
-    """Find modules in the working folder: a script beside the data is the usual place of a user's method.
-
-    Behind the standard library: a file named `secrets.py` must not be taken for Python's own by other code.
-    """
-    here = str(Path.cwd())
-    if here in sys.path:
-        return
-    standard = [place for place, entry in enumerate(sys.path) if entry in STANDARD]
-    sys.path.insert(max(standard, default=-1) + 1, here)
 
 
 def wrapped(thing: Any, *, name: str) -> Method:

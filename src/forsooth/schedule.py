@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from types import TracebackType
 from typing import Protocol, Self
 
+from forsooth.importing import staying
 from forsooth.records import Task, Trial, UsageError
 
 TRIES = 2  # of a task that raises, ends its process or takes too long
@@ -60,7 +61,8 @@ class Serial:
         self.given.append(task)
 
     def wait(self) -> Sequence[Trial]:
-        return [self.attempt(self.given.pop())]
+        with staying():  # code of the user's, a training say, would end the run without a word
+            return [self.attempt(self.given.pop())]
 
     def __enter__(self) -> Self:
         return self

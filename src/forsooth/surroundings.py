@@ -115,8 +115,8 @@ def lent_randomness(seed: int) -> Iterator[None]:
     with torch.random.fork_rng(devices=devices):
         torch.manual_seed(seed)
         yield
-    if not torch.cuda.is_initialized():
-        torch.cuda.manual_seed_all(torch.initial_seed())  # it will begin with the caller's seed
+    if not devices:
+        torch.cuda.manual_seed_all(torch.initial_seed())  # one that was begun inside, or will be: the caller's seed
 
 
 def _values(tensors: Mapping[str, Tensor]) -> dict[str, Any]:

@@ -12,8 +12,8 @@ from torch import nn
 import forsooth
 from forsooth.adapters import models, texts
 from forsooth.records import UsageError
+from forsooth.user.bias.prepare import prepare
 from forsooth.user.bias.request import BiasRequest
-from forsooth.user.bias.subject import prepare
 from forsooth.user.bias.work import estimate
 
 IDS = torch.tensor([[3, 4, 5, 6], [7, 8, 9, 0], [2, 5, 1, 0]])

@@ -5,11 +5,13 @@ from captum._utils.models.linear_model import SkLearnLasso
 from captum.attr import Lime
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pytest import mark, raises
+from pytest import MonkeyPatch, mark, raises
 from sklearn.linear_model import Lasso, Ridge
 from torch import Tensor
 
-from forsooth.attributions.lasso import by_active_set, mended
+from forsooth.attributions import lasso as lassos
+from forsooth.attributions.lasso import by_active_set
+from forsooth.attributions.lasso_path import followed
 from forsooth.attributions.surrogates import bernoulli_masks, cosines, lasso, lime, lime_lasso, ridge
 from forsooth.games.players import patches
 from forsooth.games.values import game
@@ -185,10 +187,51 @@ def test_every_lasso_is_proven_by_its_duality_gap():
             assert primal - dual <= 2e-9 * (goal @ goal) / 2
 
 
-def test_a_lasso_that_went_astray_is_mended():
+def test_an_active_set_finds_the_optimum_from_a_wrong_start():
     drawn = generator(8, "astray")
     columns = torch.randn(40, 10, generator=drawn).double()
     goal = torch.randn(10, generator=drawn).double()
     wrong = torch.randn(40, generator=drawn).double() * (torch.arange(40) < 6)
     right = by_active_set(columns, goal, torch.zeros(40, dtype=torch.float64), 0.1)
-    torch.testing.assert_close(mended(columns[None], goal[None], wrong[None], 0.1)[0], right, rtol=1e-7, atol=1e-9)
+    torch.testing.assert_close(by_active_set(columns, goal, wrong, 0.1), right, rtol=1e-7, atol=1e-9)
+
+
+@mark.parametrize("players", [64, 1000])
+def test_lassos_whose_paths_went_astray_are_mended(players: int, monkeypatch: MonkeyPatch) -> None:
+    """Every other path ends where it began, and one in three with coefficients that are no solution."""
+    seen, weights, values = fit_problem(12, players, n=12)
+
+    def astray(design: lassos.Everybody, goal: Tensor, penalty: float) -> Tensor:
+        found = followed(design, goal, penalty)
+        found[:, ::2] = 0
+        found[:3, ::3] = 1
+        return found
+
+    monkeypatch.setattr(lassos, "followed", astray)
+    found = lasso(seen, weights, values, penalty=0.01)
+    assert duality_gap(seen, weights, values, found, penalty=0.01).max() < 1e-7
+
+
+def test_a_path_that_stopped_changes_nothing_of_what_it_found():
+    """Samples stay in the batch until many are done; those whose goals are small are done at once."""
+    seen, weights, values = fit_problem(25, 64, n=40)
+    values[::2] *= 0.02
+    together = lasso(seen, weights, values, penalty=0.01)
+    for sample in range(0, 40, 7):
+        alone = slice(sample, sample + 1)
+        expected = lasso(seen, weights[alone], values[alone], penalty=0.01)
+        torch.testing.assert_close(together[alone], expected, rtol=0, atol=1e-10)
+
+
+def test_among_thousands_of_players_hardly_a_path_goes_astray(monkeypatch: MonkeyPatch) -> None:
+    """With an inverse that is not refined a third of these did, and each is then solved by itself, which takes long."""
+    seen, weights, values = fit_problem(25, 4096, n=32)
+    mended = []
+
+    def counted(*arguments: object) -> Tensor:
+        mended.append(arguments)
+        return by_active_set(*arguments)
+
+    monkeypatch.setattr(lassos, "by_active_set", counted)
+    lasso(seen, weights, 3 * values, penalty=0.01)
+    assert len(mended) <= 2

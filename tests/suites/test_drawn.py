@@ -16,8 +16,8 @@ from forsooth.suites.bam import SUITE as BAM
 from forsooth.suites.planted import SUITE as PLANTED
 from forsooth.suites.planted import data as planted
 from forsooth.suites.planted.data import DataSpec
-from forsooth.suites.planted.explanations import learned_from
 from forsooth.suites.planted.plan import panels
+from forsooth.suites.planted.questions import learned_from
 
 CHOICE = Choice(methods=("constant",))
 

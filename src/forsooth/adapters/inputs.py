@@ -1,10 +1,12 @@
 """The user's numbers: arrays in memory or in files, as tensors, after a look at what came. Nothing is unpickled."""
 
+import io
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import torch
 from torch import Tensor
 
@@ -12,16 +14,35 @@ from forsooth import strangers
 from forsooth.records import UsageError
 
 FILES = (".npy", ".npz", ".safetensors")
+TABLES = (".csv", ".tsv", ".csv.gz")  # read as pandas reads them, with a line of names
 MOST_NAMES = 12  # of columns that an error shows
 CURES = {  # what people have instead
-    ".csv": "; in Python give pandas.read_csv(…), for the terminal numpy.save its numbers",
     ".pt": "; in Python give torch.load(…), for the terminal numpy.save its numbers",
 }
 
 
 def is_file(value: Any) -> bool:
     """Whether this names a file of numbers, as far as one can tell from its end."""
-    return isinstance(value, str | Path) and Path(value).suffix in FILES
+    return isinstance(value, str | Path) and (Path(value).suffix in FILES or is_table(value))
+
+
+def is_table(value: Any) -> bool:
+    """Whether this names a table with a line of names, as far as one can tell from its end."""
+    return isinstance(value, str | Path) and str(value).lower().endswith(TABLES)
+
+
+def read_table(path: Path, argument: str) -> pd.DataFrame:
+    """The data frame in a .csv, .tsv or .csv.gz file: what is text stays text, what is empty is a gap."""
+    if not path.is_file():
+        raise UsageError(f"`{argument}` must be a file that is there, got {path}")
+    separator = ","
+    if ".tsv" in path.suffixes:
+        separator = "\t"
+    try:
+        text = io.BytesIO(strangers.unpacked(path, strangers.LARGEST))
+        return pd.read_csv(text, sep=separator, low_memory=False)
+    except (ValueError, OSError, pd.errors.ParserWarning) as error:  # what the parser raises
+        raise UsageError(f"`{argument}` must be a table, but {path} cannot be read as one: {error}") from error
 
 
 def numbers(value: Any, argument: str) -> tuple[Tensor, bool]:
@@ -31,7 +52,7 @@ def numbers(value: Any, argument: str) -> tuple[Tensor, bool]:
     if isinstance(value, Tensor):
         return value.detach(), False
     if hasattr(value, "to_numpy"):
-        value = value.to_numpy()
+        value = of_frame(value)
     try:
         array = np.asarray(value)
     except (ValueError, TypeError, OverflowError) as error:  # rows of several lengths, or whatever holds no numbers
@@ -42,6 +63,15 @@ def numbers(value: Any, argument: str) -> tuple[Tensor, bool]:
         f"{array.dtype.kind}{min(8, array.dtype.itemsize)}"
     )  # torch has neither long doubles nor other bytes
     return torch.from_numpy(np.ascontiguousarray(array.astype(known))), True
+
+
+def of_frame(value: Any) -> np.ndarray:
+    """The values of a data frame or a series; whole numbers, yes and no, and others beside each other are floats."""
+    array: np.ndarray = value.to_numpy()
+    mixed = array.dtype.kind == "O" and isinstance(value, pd.DataFrame)
+    if mixed and all(map(pd.api.types.is_numeric_dtype, value.dtypes)):
+        return np.asarray(value.to_numpy(dtype=np.float64, na_value=np.nan))
+    return array
 
 
 def columns_of(value: Any) -> list[Any] | None:
@@ -96,7 +126,9 @@ def _shown(names: Iterable[Any]) -> str:
 
 
 def from_file(path: Path, argument: str) -> Any:
-    """The one array in a .npy, .npz or .safetensors file."""
+    """The one array in a .npy, .npz or .safetensors file, or a table."""
+    if is_table(path):
+        return read_table(path, argument)
     return only(arrays_in(path, argument), path, argument)
 
 

@@ -6,17 +6,16 @@ import inspect
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import torch
 from torch import Tensor, nn
 
 from forsooth import chunks, plugins
-from forsooth.adapters import inputs, texts
-from forsooth.adapters.outputs import Logits, unwrapped
+from forsooth.adapters import inputs, tables, texts
+from forsooth.adapters.outputs import Logits, as_tensor, unwrapped
 from forsooth.engine import one_thread
 from forsooth.games.values import Model, rows_at_once
 from forsooth.records import UsageError
@@ -140,6 +139,18 @@ def asked_inputs(thing: Any, values: Any, *, device: str, output: str) -> tuple[
     adapted, x = adapt(thing, batch, arrays=arrays, device=device, output=output)
     with one_thread():  # the outputs go into a digest, which must not depend on the number of threads
         return adapted, x, outputs(adapted.model, x)
+
+
+def asked_table(thing: Any, table: tables.Table, *, output: str) -> tuple[Adapted, Tensor, Tensor]:
+    """`asked_inputs` for a table of values that are no numbers."""
+    model, kind = tables.opened(thing, table)
+    try:
+        answers = outputs(model, table.x)
+    except UsageError as error:
+        raise UsageError(f"{error}; the table has {table.odd or 'numbers alone'}") from error
+    if output == "probabilities" and kind == "a function" and not are_probabilities(answers):
+        model = replace(model, softmax=True)
+    return Adapted(model, None, kind), table.x, softened(answers, output)
 
 
 def of_texts(opened: texts.Read, *, output: str) -> Adapted:
@@ -308,19 +319,6 @@ def of_arrays(function: Callable[..., Any]) -> Model:
 
 def of_tensors(function: Callable[..., Any]) -> Model:
     return lambda x: as_tensor(function(x.detach().clone()), x)
-
-
-def as_tensor(result: Any, x: Tensor) -> Tensor:
-    """What a function gave, as a tensor on the device of x; floating point as it came."""
-    if not isinstance(result, Tensor):
-        array = np.asarray(result)
-        if array.dtype.kind not in "biuf":
-            raise UsageError(f"`model` must give an array or tensor of shape (n, classes), got {type(result).__name__}")
-        result = torch.from_numpy(np.ascontiguousarray(array))
-    tensor: Tensor = result.detach().to(x.device)
-    if tensor.is_floating_point():
-        return tensor
-    return tensor.to(x.dtype)
 
 
 def ask_model(model: Model, x: Tensor) -> Tensor:

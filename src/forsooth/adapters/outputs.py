@@ -1,10 +1,13 @@
-"""What a user's module gives: a tensor, or a record, dict or tuple that holds the logits somewhere."""
+"""What a user's model gives: a tensor or an array, or a record, dict or tuple that holds the logits somewhere."""
 
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
+
+from forsooth.records import UsageError
 
 NAMES = ("logits", "scores", "predictions", "out", "output")  # by which libraries call the outputs of a classifier
 
@@ -54,3 +57,16 @@ def unwrapped(module: nn.Module, x: Tensor) -> nn.Module:
     if isinstance(output, Tensor) or logits_in(output) is None:
         return module
     return Logits(module)
+
+
+def as_tensor(result: Any, x: Tensor) -> Tensor:
+    """What a function gave, as a tensor on the device of x; floating point as it came."""
+    if not isinstance(result, Tensor):
+        array = np.asarray(result)
+        if array.dtype.kind not in "biuf":
+            raise UsageError(f"`model` must give an array or tensor of shape (n, classes), got {type(result).__name__}")
+        result = torch.from_numpy(np.ascontiguousarray(array))
+    tensor: Tensor = result.detach().to(x.device)
+    if tensor.is_floating_point():
+        return tensor
+    return tensor.to(x.dtype)

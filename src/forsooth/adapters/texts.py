@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from forsooth.adapters.inputs import arrays_in, is_file
+from forsooth.adapters.inputs import arrays_in, is_file, is_table
 from forsooth.adapters.outputs import logits_in
 from forsooth.engine import one_thread
 from forsooth.records import UsageError
@@ -44,7 +44,7 @@ class Texts:
 
 def read(values: Any, argument: str = "inputs") -> Texts | None:
     """What a tokenizer gave, or an array of whole numbers, as texts; None where neither came."""
-    if is_file(values):
+    if is_file(values) and not is_table(values):
         named = arrays_in(Path(values), argument)
         values = named if IDS in named else next(iter(named.values()), None)
     if isinstance(values, Mapping):

@@ -4,6 +4,8 @@ Few players take part in a solution, at most as many as there are masks. So the 
 followed over a working set of players, all samples in one batch; then all players are asked whether one of them would
 improve the fit, and those who would enter the set. Duality says how far a solution can be from the optimum: a sample is
 done when that is a billionth of its objective at zero. Where the path went astray the rest is done by an active set.
+
+Samples are the last axis of all tensors but those of a single lasso and of `Chosen`, see `lasso_path`.
 """
 
 from dataclasses import dataclass
@@ -11,7 +13,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from forsooth.attributions.lasso_path import along, followed
+from forsooth.attributions.lasso_path import followed
 
 PROVEN = 1e-9  # largest duality gap, as a share of the objective at zero
 ROUNDS = 50  # two are the rule
@@ -31,101 +33,127 @@ def lasso(masks: Tensor, weights: Tensor, values: Tensor, *, penalty: float) -> 
     returns  (n, players) float64, minimising Σ w (v - z b - c)² / (2 Σ w) + penalty · |b|, to a duality gap of
              `PROVEN` of what it is for b = 0
     """
-    problem = Problem(masks.double(), *centred(masks.double(), weights, values))
-    result = torch.zeros_like(problem.centre)
-    slope = slopes(problem, problem.goal)
-    going = (slope.abs().amax(1) > penalty).nonzero()[:, 0]
-    size = min(result.shape[1], MASKS * len(masks))
+    share = (weights / weights.sum(dim=1, keepdim=True)).T.contiguous()  # (m, n)
+    everybody = Everybody(masks.T.double(), share.sqrt())
+    goal = everybody.root * (values.T - (share * values.T).sum(dim=0))
+    slope = everybody.slopes(goal)
+    result = torch.zeros_like(slope)
+    going = (slope.abs().amax(0) > penalty).nonzero()[:, 0]
+    size = MASKS * len(masks)
     for _ in range(ROUNDS):
         if not len(going):
-            return result
-        some = problem[going]
-        chosen = working_set(slope[going], result[going], size)
-        columns = columns_of(some, chosen)
-        found = followed(columns, some.goal, penalty)
-        found = mended(columns, some.goal, found, penalty)
-        result[going] = torch.zeros_like(result[going]).scatter(1, chosen, found)
-        rest = rest_of(columns, some.goal, found)
-        slope[going] = slopes(some, rest)
-        left = gap(some.goal, rest, found.abs().sum(1), slope[going].abs().amax(1), penalty)
-        going = going[left > PROVEN * some.goal.square().sum(1) / 2]
-    if len(going):
-        raise NotSolvedError(f"{len(going)} of {len(result)} lassos have a wide duality gap after {ROUNDS} rounds")
-    return result
+            return result.T.contiguous()
+        design = everybody[going]
+        wanted = goal[:, going]
+        if size < len(slope):
+            found = over_some(design, wanted, working_set(slope[:, going], result[:, going], size), penalty)
+        else:
+            found = solved(design, wanted, penalty)
+        rest = wanted - design.sums(found)
+        now = design.slopes(rest)
+        result[:, going] = found
+        slope[:, going] = now
+        left = gap(wanted, rest, found.abs().sum(0), now.abs().amax(0), penalty)
+        going = going[left > PROVEN * wanted.square().sum(0) / 2]
+    raise NotSolvedError(f"{len(going)} of {len(goal.T)} lassos have a wide duality gap after {ROUNDS} rounds")
 
 
 @dataclass(frozen=True)
-class Problem:
-    """What the lassos of n samples are about, for m masks.
+class Everybody:
+    """The weighted, centred masks of all k players, which samples share but for their weights.
 
-    seen    (m, players), the masks
-    root    (n, m), roots of the weights, which sum to one
-    centre  (n, players), weighted means of the masks
-    goal    (n, m), weighted, centred values
+    seen  (k, m), the masks
+    root  (m, n), roots of the weights, which sum to one
     """
 
     seen: Tensor
     root: Tensor
-    centre: Tensor
-    goal: Tensor
 
-    def __getitem__(self, samples: Tensor) -> "Problem":
-        """The chosen samples."""
-        return Problem(self.seen, self.root[samples], self.centre[samples], self.goal[samples])
+    def __getitem__(self, samples: Tensor) -> "Everybody":
+        return Everybody(self.seen, self.root[:, samples])
+
+    def slopes(self, rest: Tensor) -> Tensor:
+        weighted = self.root * rest
+        return self.seen @ (weighted - self.root.square() * weighted.sum(0))
+
+    def sums(self, coefficients: Tensor) -> Tensor:
+        """The sums (m, n) of all columns times coefficients (k, n)."""
+        plain = self.seen.T @ coefficients
+        return self.root * (plain - (self.root.square() * plain).sum(0))
+
+    def columns(self, players: Tensor) -> Tensor:
+        seen = self.seen[players].T
+        return self.root * (seen - (self.root.square() * seen).sum(0))
+
+    def chosen(self, players: Tensor) -> "Chosen":
+        """The design of some players (k', n) alone."""
+        seen = self.seen[players.T]  # (n, k', m)
+        centre = seen @ self.root.T.square()[:, :, None]
+        return Chosen((seen - centre) * self.root.T[:, None])
 
 
-def centred(seen: Tensor, weights: Tensor, values: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Root, centre and goal of a `Problem`; seen (m, players), weights and values (n, m)."""
-    share = weights / weights.sum(dim=1, keepdim=True)  # (n, m)
-    root = share.sqrt()
-    goal = root * (values - (share * values).sum(dim=1, keepdim=True))
-    return root, share @ seen, goal
+@dataclass(frozen=True)
+class Chosen:
+    """The weighted, centred masks of k players of each sample, (n, k, m)."""
+
+    all_columns: Tensor
+
+    def __getitem__(self, samples: Tensor) -> "Chosen":
+        return Chosen(self.all_columns[samples])
+
+    def slopes(self, rest: Tensor) -> Tensor:
+        return (self.all_columns @ rest.T[:, :, None])[:, :, 0].T.contiguous()
+
+    def sums(self, coefficients: Tensor) -> Tensor:
+        """The sums (m, n) of all columns times coefficients (k, n)."""
+        return (coefficients.T[:, None] @ self.all_columns)[:, 0].T
+
+    def columns(self, players: Tensor) -> Tensor:
+        return self.all_columns[torch.arange(len(players), device=players.device), players].T.contiguous()
 
 
-def slopes(problem: Problem, rest: Tensor) -> Tensor:
-    """The rest (n, m) taken back through the weighted, centred masks of every sample. Returns (n, players)."""
-    weighted = problem.root * rest
-    return weighted @ problem.seen - problem.centre * weighted.sum(dim=1, keepdim=True)
+def over_some(design: Everybody, goal: Tensor, players: Tensor, penalty: float) -> Tensor:
+    """The solutions (k, n) in which only some players (k', n) take part; goal (m, n)."""
+    found = solved(design.chosen(players), goal, penalty)
+    return found.new_zeros(len(design.seen), goal.shape[1]).scatter_(0, players, found)
 
 
 def working_set(slope: Tensor, coefficients: Tensor, size: int) -> Tensor:
-    """The players (n, size) that take part already and those with the steepest slopes; both given (n, players)."""
-    return slope.abs().masked_fill(coefficients != 0, torch.inf).topk(size, dim=1).indices
+    """The players (size, n) that take part already and those with the steepest slopes; both given (players, n)."""
+    return slope.abs().masked_fill(coefficients != 0, torch.inf).topk(size, dim=0).indices
 
 
-def columns_of(problem: Problem, chosen: Tensor) -> Tensor:
-    """The weighted, centred masks of chosen players (n, k). Returns (n, k, m)."""
-    return (problem.seen.T[chosen] - problem.centre.gather(1, chosen)[:, :, None]) * problem.root[:, None]
+def solved(design: Everybody | Chosen, goal: Tensor, penalty: float) -> Tensor:
+    """The solutions (k, n) for goals (m, n): the ends of paths, solved again where these went astray."""
+    found = followed(design, goal, penalty)
+    rest = goal - design.sums(found)
+    left = gap(goal, rest, found.abs().sum(0), design.slopes(rest).abs().amax(0), penalty)
+    astray = (left > PROVEN / 10 * goal.square().sum(0) / 2).nonzero()[:, 0]
+    columns = columns_of(design[astray])
+    for sample, own in zip(astray.tolist(), columns, strict=True):
+        found[:, sample] = by_active_set(own, goal[:, sample], found[:, sample], penalty)
+    return found
 
 
-def rest_of(columns: Tensor, goal: Tensor, coefficients: Tensor) -> Tensor:
-    """What coefficients (n, k) leave unexplained of the goal (n, m), by columns (n, k, m)."""
-    return goal - (coefficients[:, None] @ columns)[:, 0]
+def columns_of(design: Everybody | Chosen) -> Tensor:
+    """All columns (n, k, m)."""
+    if isinstance(design, Chosen):
+        return design.all_columns
+    players = torch.arange(len(design.seen), device=design.seen.device)
+    return design.chosen(players[:, None].expand(-1, design.root.shape[1])).all_columns
 
 
 def gap(goal: Tensor, rest: Tensor, length: Tensor, steepest: Tensor, penalty: float) -> Tensor:
     """How far the objectives can be above their optima, by duality: the rest, shrunk to be feasible, bounds them. (n,)
 
-    goal, rest  (n, m)
+    goal, rest  (m, n)
     length      (n,), Σ |b|
     steepest    (n,), the largest |slope|
     """
-    shrink = (penalty / steepest.clamp(min=penalty))[:, None]
-    primal = rest.square().sum(1) / 2 + penalty * length
-    dual = (goal.square() - (goal - shrink * rest).square()).sum(1) / 2
+    shrink = penalty / steepest.clamp(min=penalty)
+    primal = rest.square().sum(0) / 2 + penalty * length
+    dual = (goal.square() - (goal - shrink * rest).square()).sum(0) / 2
     return primal - dual
-
-
-def mended(columns: Tensor, goal: Tensor, coefficients: Tensor, penalty: float) -> Tensor:
-    """The coefficients (n, k), solved again where the path ended away from the optimum of its working set."""
-    rest = rest_of(columns, goal, coefficients)
-    steepest = along(columns, rest).abs().amax(1)
-    left = gap(goal, rest, coefficients.abs().sum(1), steepest, penalty)
-    astray = (left > PROVEN / 10 * goal.square().sum(1) / 2).nonzero()[:, 0].tolist()
-    result = coefficients.clone()
-    for sample in astray:
-        result[sample] = by_active_set(columns[sample], goal[sample], coefficients[sample], penalty)
-    return result
 
 
 def by_active_set(columns: Tensor, goal: Tensor, start: Tensor, penalty: float) -> Tensor:

@@ -8,10 +8,12 @@ from typing import Any
 
 import pandas as pd
 from numpy.typing import NDArray
+from pandas import DataFrame, Series, concat
 from safetensors.numpy import load_file
 
 from forsooth import strangers
 from forsooth.counted import ABSENT, counted, filled
+from forsooth.frames import only, without
 from forsooth.names import unknown
 from forsooth.records import NO_MODEL, SCORED, UsageError
 from forsooth.report.shape import wrong_fields
@@ -50,8 +52,8 @@ class Results:
 
     folder: Path
     run: Mapping[str, Any]
-    rows: pd.DataFrame
-    timings: pd.DataFrame
+    rows: DataFrame
+    timings: DataFrame
     pictures: Mapping[str, NDArray[Any]]
 
 
@@ -105,14 +107,14 @@ def _without_surrogates(value: Any) -> Any:
     return json.loads(json.dumps(value, ensure_ascii=False).encode(errors="replace"))
 
 
-def _rows(file: Path, factors: Sequence[str]) -> pd.DataFrame:
+def _rows(file: Path, factors: Sequence[str]) -> DataFrame:
     """The rows of a run, with factors as text and without gaps in the columns that all rows have."""
     rows = read_table(file, columns=(*COLUMNS, *factors))
     rows = rows.assign(**{factor: rows[factor].map(text) for factor in factors})
     return rows.fillna({"message": "", "method": "", "metric": "", "model": "", "model_seed": -1, "sample": -1})
 
 
-def read_table(file: Path, columns: Sequence[str]) -> pd.DataFrame:
+def read_table(file: Path, columns: Sequence[str]) -> DataFrame:
     """A parquet file of a run that has these columns, numbers and text where they belong."""
     try:
         strangers.check_parquet(file)
@@ -128,12 +130,12 @@ def read_table(file: Path, columns: Sequence[str]) -> pd.DataFrame:
     return table
 
 
-def read_timings(folder: Path) -> pd.DataFrame:
+def read_timings(folder: Path) -> DataFrame:
     """cell, seconds and perhaps more; no rows where nobody took the time."""
     file = folder / "timings.parquet"
     if file.is_file():
         return read_table(file, columns=("cell", "seconds"))
-    return pd.DataFrame({"cell": pd.Series(dtype=str), "seconds": pd.Series(dtype=float)})
+    return DataFrame({"cell": Series(dtype=str), "seconds": Series(dtype=float)})
 
 
 def _pictures(folder: Path) -> dict[str, NDArray[Any]]:
@@ -174,20 +176,26 @@ def levels(results: Results, factor: str) -> tuple[str, ...]:
     return tuple([level for level in order if level in seen] + [level for level in seen if level not in order])
 
 
-def in_order(results: Results, frame: pd.DataFrame) -> pd.DataFrame:
+def methods_in(results: Results, frame: DataFrame) -> list[str]:
+    """The methods that `frame` has, in the order of the run."""
+    there = set(frame["method"])
+    return [name for name in results.run["methods"] if name in there]
+
+
+def in_order(results: Results, frame: DataFrame) -> DataFrame:
     """`frame` sorted by its factor columns, in the order of their levels."""
     factors = [factor for factor in results.run["factors"] if factor in frame]
     if not factors:
         return frame
 
-    def places(column: pd.Series) -> pd.Series:
+    def places(column: Series) -> Series:
         order = {level: place for place, level in enumerate(levels(results, str(column.name)))}
         return column.map(order)
 
     return frame.sort_values(factors, key=places, kind="stable")
 
 
-def took_part(results: Results, metric: str) -> pd.DataFrame:
+def took_part(results: Results, metric: str) -> DataFrame:
     """One row per panel, method, seed and sample of the per-sample score `metric`.
 
     Columns: the factors, `method`, `model_seed`, `sample`, `value`, `status`, `message` and `failed`. A sample without
@@ -198,7 +206,7 @@ def took_part(results: Results, metric: str) -> pd.DataFrame:
     record = results.run["metrics"][choose("metric", metric, results.run["metrics"])]
     factors = results.run["factors"]
     rows = results.rows
-    rows = rows[rows["part"].eq("scores") & ~rows["status"].isin(ABSENT)]
+    rows = without(only(rows, part="scores"), status=ABSENT)
     whole = rows["metric"].eq("") & ~rows["status"].isin(SCORED)
     rows = _in_all_panels(rows[rows["metric"].eq(metric) | whole], factors=factors)
     rows = _on_all_samples(rows, factors=factors)
@@ -206,7 +214,7 @@ def took_part(results: Results, metric: str) -> pd.DataFrame:
     return filled(rows, better=record["better"], bounds=record.get("bounds"), within=factors)
 
 
-def with_failures(rows: pd.DataFrame) -> pd.DataFrame:
+def with_failures(rows: DataFrame) -> DataFrame:
     """Rows of several metrics for a figure, by the rule of the boards: who says nothing has the worst value.
 
     Rows of quantities that are no metric of the catalogue are kept as they are where they are scored.
@@ -219,26 +227,26 @@ def with_failures(rows: pd.DataFrame) -> pd.DataFrame:
         if name in records:
             parts.append(counted(own, records[name]))
         else:
-            parts.append(own[own["status"].isin(SCORED)])
-    return pd.concat(parts).sort_index()
+            parts.append(only(own, status=SCORED))
+    return concat(parts).sort_index()
 
 
-def _in_all_panels(rows: pd.DataFrame, *, factors: list[str]) -> pd.DataFrame:
+def _in_all_panels(rows: DataFrame, *, factors: list[str]) -> DataFrame:
     """Rows of nulls, which know no model, once for each panel of their dataset."""
     if "model" not in factors or rows["model"].eq(NO_MODEL).all():
         return rows
-    modelled = rows[~rows["model"].eq(NO_MODEL)]
-    nulls = rows[rows["model"].eq(NO_MODEL)].drop(columns="model")
+    modelled = without(rows, model=NO_MODEL)
+    nulls = only(rows, model=NO_MODEL).drop(columns="model")
     panels = modelled[factors].drop_duplicates()
     shared = [factor for factor in factors if factor != "model"]
     if shared:
         spread = nulls.merge(panels, on=shared)
     else:
         spread = nulls.merge(panels, how="cross")
-    return pd.concat([modelled, spread], ignore_index=True)
+    return concat([modelled, spread], ignore_index=True)
 
 
-def _on_all_samples(rows: pd.DataFrame, *, factors: list[str]) -> pd.DataFrame:
+def _on_all_samples(rows: DataFrame, *, factors: list[str]) -> DataFrame:
     """Failures of a whole cell (sample -1) once for each sample that others of the panel have."""
     lost = rows["sample"].lt(0)
     if not lost.any():
@@ -246,10 +254,10 @@ def _on_all_samples(rows: pd.DataFrame, *, factors: list[str]) -> pd.DataFrame:
     samples = rows.loc[~lost, [*factors, "sample"]].drop_duplicates()
     spread = rows[lost].drop(columns="sample").merge(samples, on=factors, how="left").fillna({"sample": -1})
     key = [*factors, "method", "model_seed", "sample"]
-    return pd.concat([rows[~lost], spread], ignore_index=True).drop_duplicates(key)
+    return concat([rows[~lost], spread], ignore_index=True).drop_duplicates(key)
 
 
-def panel_names(results: Results, frame: pd.DataFrame) -> list[str]:
+def panel_names(results: Results, frame: DataFrame) -> list[str]:
     """A name for each row of `frame`, of the factors that vary in the run: "RIGID-CORR-CNN"; of all if none does."""
     factors = [factor for factor in results.run["factors"] if factor in frame]
     varied = [factor for factor in factors if len(levels(results, factor)) > 1] or factors

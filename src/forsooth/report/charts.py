@@ -1,16 +1,17 @@
 """Figures of numbers: leaderboards and accuracies."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from numpy.typing import NDArray
+from pandas import DataFrame
 
 from forsooth.report.aggregate import Results, panel_names
+from forsooth.report.axes import legend_below, names_beside
 from forsooth.report.drawing import (
     BLUE,
     FAINT,
@@ -30,26 +31,24 @@ from forsooth.report.tables import accuracies
 from forsooth.stats.panels import Floats
 
 
-def leaderboards(results: Results, tables: Tables) -> tuple[Drawing, ...]:
+def leaderboards(results: Results, tables: Tables) -> Iterator[Drawing]:
     """Dot and interval for each method, best first, one column per metric."""
     boards = {metric: board(table) for metric, table in tables.items()}
     if not boards:
-        return ()
+        return
     leads = "; ".join(f"{metric}: {', '.join(lines['method'][:5])}" for metric, lines in boards.items())
-    return (
-        Drawing(
-            name="leaderboard",
-            title="Scores with their intervals",
-            caption="Score (dot) with its 95 % interval (dark line) and the quartiles of all samples (pale line). "
-            "Bands and letters are tie groups: within a band, methods are indistinguishable from its first. "
-            "Grey diamonds never look at the model. A fraction behind a name: it took part in some panels only.",
-            alt=f"Methods ordered by score, best first. {leads}",
-            figure=_boards(boards, {metric: table.sign for metric, table in tables.items()}),
-        ),
+    yield Drawing(
+        name="leaderboard",
+        title="Scores with their intervals",
+        caption="Score (dot) with its 95 % interval (dark line) and the quartiles of all samples (pale line). "
+        "Bands and letters are tie groups: within a band, methods are indistinguishable from its first. "
+        "Grey diamonds never look at the model. A fraction behind a name: it took part in some panels only.",
+        alt=f"Methods ordered by score, best first. {leads}",
+        figure=_boards(boards, {metric: table.sign for metric, table in tables.items()}),
     )
 
 
-def _boards(boards: Mapping[str, pd.DataFrame], signs: Mapping[str, int]) -> Figure:
+def _boards(boards: Mapping[str, DataFrame], signs: Mapping[str, int]) -> Figure:
     """Up to three boards side by side."""
     columns = min(3, len(boards))
     rows = -(-len(boards) // columns)
@@ -62,7 +61,7 @@ def _boards(boards: Mapping[str, pd.DataFrame], signs: Mapping[str, int]) -> Fig
         _dots(axis, lines)
         note(axis, metric, (0, 1), (0, 6), bold=True)
         note(axis, DIRECTIONS[signs[metric]], (1, 1), (0, 6), align="right")
-    figure.legend(handles=_dot_legend(), loc="lower center", ncols=5, frameon=False, fontsize=8)
+    figure.legend(handles=DOT_LEGEND, loc="lower center", ncols=5, frameon=False, fontsize=8)
     figure.tight_layout(rect=(0, 0.3 / figure.get_figheight(), 1, 1), w_pad=2)
     return figure
 
@@ -70,7 +69,7 @@ def _boards(boards: Mapping[str, pd.DataFrame], signs: Mapping[str, int]) -> Fig
 DIRECTIONS = {1: "more is better →", -1: "← less is better"}
 
 
-def _dots(axis: Axes, lines: pd.DataFrame) -> None:
+def _dots(axis: Axes, lines: DataFrame) -> None:
     place = np.arange(len(lines), dtype=float)
     partial = lines["panels"].lt(lines["of"]).to_numpy()
     place[partial] += 0.6
@@ -84,7 +83,7 @@ def _dots(axis: Axes, lines: pd.DataFrame) -> None:
     axis.spines["left"].set_visible(False)
 
 
-def _scores(axis: Axes, lines: pd.DataFrame, place: Floats) -> None:
+def _scores(axis: Axes, lines: DataFrame, place: Floats) -> None:
     """Quartiles, interval and score of every method; nulls are grey diamonds."""
     colour = np.where(lines["null"], NULL, BLUE)
     axis.hlines(place, lines["q1"], lines["q3"], color=colour, alpha=0.28, linewidth=5)
@@ -114,43 +113,37 @@ def _bands(axis: Axes, groups: list[str], place: Floats) -> None:
         axis.annotate(letter, (1, middle), (4, 0), ("axes fraction", "data"), "offset points", va="center", color=MUTED)
 
 
-def _dot_legend() -> list[Line2D]:
-    return [
-        Line2D([], [], marker="o", color=BLUE, linestyle="", label="method"),
-        Line2D([], [], marker="D", color=NULL, linestyle="", markersize=5, label="null (never looks at the model)"),
-        Line2D([], [], color=INK, linewidth=1.6, label="95 % interval"),
-        Line2D([], [], color=BLUE, alpha=0.28, linewidth=5, label="quartiles of samples"),
-    ]
+DOT_LEGEND = (
+    Line2D([], [], marker="o", color=BLUE, linestyle="", label="method"),
+    Line2D([], [], marker="D", color=NULL, linestyle="", markersize=5, label="null (never looks at the model)"),
+    Line2D([], [], color=INK, linewidth=1.6, label="95 % interval"),
+    Line2D([], [], color=BLUE, alpha=0.28, linewidth=5, label="quartiles of samples"),
+)
 
 
-def accuracy(results: Results, tables: Tables) -> tuple[Drawing, ...]:
+def accuracy(results: Results, tables: Tables) -> Iterator[Drawing]:
     """Trained accuracy beside the published one, a line per panel."""
     table = accuracies(results)
     if table.empty:
-        return ()
+        return
     figure = sheet(8, 0.9 + 0.215 * len(table))
     axis = figure.subplots()
     _accuracies(axis, table)
     gate_line(axis, results, vertical=True)
-    axis.set_yticks(range(len(table)), panel_names(results, table))
-    axis.set_ylim(len(table) - 0.4, -0.6)
+    names_beside(axis, panel_names(results, table))
     axis.set_xlabel("test accuracy, %")
-    axis.grid(axis="x")
-    figure.legend(loc="lower center", ncols=3, frameon=False)
-    figure.tight_layout(rect=(0, 0.3 / figure.get_figheight(), 1, 1))
-    return (
-        Drawing(
-            name="accuracies",
-            title="Trained accuracy beside the published one",
-            caption="Mean test accuracy of our trainings (dot), their lowest and highest (pale line), and what the "
-            "paper prints (diamond).",
-            alt=f"Dot plot of test accuracy in {len(table)} panels, {table['published'].count()} of them published",
-            figure=figure,
-        ),
+    legend_below(figure, ncols=3)
+    yield Drawing(
+        name="accuracies",
+        title="Trained accuracy beside the published one",
+        caption="Mean test accuracy of our trainings (dot), their lowest and highest (pale line), and what the paper "
+        "prints (diamond).",
+        alt=f"Dot plot of test accuracy in {len(table)} panels, {table['published'].count()} of them published",
+        figure=figure,
     )
 
 
-def _accuracies(axis: Axes, table: pd.DataFrame) -> None:
+def _accuracies(axis: Axes, table: DataFrame) -> None:
     place = np.arange(len(table))
     dot = "ours, mean (pale: lowest to highest training)"
     axis.hlines(place, table["lowest"], table["highest"], color=BLUE, alpha=0.3, linewidth=5)
@@ -160,7 +153,7 @@ def _accuracies(axis: Axes, table: pd.DataFrame) -> None:
         _published(axis, table[known], place[known])
 
 
-def _published(axis: Axes, table: pd.DataFrame, place: NDArray[np.int64]) -> None:
+def _published(axis: Axes, table: DataFrame, place: NDArray[np.int64]) -> None:
     """What the paper prints, joined to ours by a line."""
     axis.hlines(place, table["published"], table["accuracy"], color=LINE, linewidth=1, zorder=1)
     look: dict[str, Any] = {"marker": "D", "facecolor": "white", "edgecolor": VERMILION, "linewidth": 1.4}

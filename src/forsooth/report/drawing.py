@@ -8,12 +8,12 @@ from typing import Any
 
 import matplotlib
 import numpy as np
-import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.text import Text
+from pandas import DataFrame
 from PIL import Image
 
 from forsooth.report.aggregate import Results, levels
@@ -122,7 +122,7 @@ def roles(results: Results) -> tuple[list[str], str | None, str | None]:
     return factors[:-2], row, shade
 
 
-def outer_groups(results: Results, frame: pd.DataFrame) -> Iterator[tuple[list[str], pd.DataFrame]]:
+def outer_groups(results: Results, frame: DataFrame) -> Iterator[tuple[list[str], DataFrame]]:
     """The rows of `frame` for each figure, with the words that tell the figure from the others ("size_8")."""
     outer = roles(results)[0]
     if frame.empty:
@@ -136,7 +136,7 @@ def outer_groups(results: Results, frame: pd.DataFrame) -> Iterator[tuple[list[s
         yield list(itertools.compress(words, varied)), group
 
 
-def present(results: Results, factor: str | None, frame: pd.DataFrame) -> list[str]:
+def present(results: Results, factor: str | None, frame: DataFrame) -> list[str]:
     """The levels of `factor` that occur in `frame`, in order; one empty level where there is no such factor."""
     if not factor:
         return [""]

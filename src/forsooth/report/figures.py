@@ -1,6 +1,6 @@
 """Figures that suites share, by the name that a suite writes into `exhibits`; a suite has its own in `figures.py`."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import matplotlib
 
@@ -10,7 +10,7 @@ from forsooth.report.charts import accuracy, leaderboards
 from forsooth.report.drawing import STYLE, Drawing, Tables
 from forsooth.report.maps import examples, global_maps
 
-Draw = Callable[[Results, Tables], tuple[Drawing, ...]]
+Draw = Callable[[Results, Tables], Iterable[Drawing]]
 FIGURES: Mapping[str, Draw] = {
     "leaderboard": leaderboards,
     "accuracies": accuracy,
@@ -24,4 +24,4 @@ def draw(name: str, results: Results, tables: Tables, figures: Mapping[str, Draw
     """The figures called `name`, shared ones or of `figures`; none where the run has no data for them."""
     known = {**FIGURES, **(figures or {})}
     with matplotlib.rc_context(STYLE):
-        return known[choose("exhibits", name, known)](results, tables)
+        return tuple(known[choose("exhibits", name, known)](results, tables))

@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from matplotlib import colormaps
 from numpy.typing import NDArray
+from pandas import DataFrame
 from PIL import Image
 
+from forsooth.frames import only, without
 from forsooth.records import NO_MODEL
 from forsooth.report.aggregate import Results, in_order, panel_names
 from forsooth.report.maps import BEFORE, PLAIN, blocks, mark, mass, nulls, painted, pictures
@@ -54,31 +55,31 @@ def galleries(results: Results) -> list[dict[str, Any]]:
     """What the template shows of the run's maps: a gallery of examples and one of mean maps, where there are any."""
     shown = pictures(results)
     drawable = shown["tensor"].map(lambda name: results.pictures[name].ndim in (2, 3)).astype(bool)
-    shown = shown[drawable & ~shown["method"].isin(CEILING)]
+    shown = without(shown[drawable], method=CEILING)
     wanted = {"example": "examples", "global": "globals"}
     kinds = [kind for kind, exhibit in wanted.items() if exhibit in results.run["exhibits"]]
     made = [_gallery(results, shown, kind) for kind in kinds if shown["kind"].eq(kind).any()]
     return [gallery for gallery in made if gallery["rows"]]
 
 
-def _gallery(results: Results, shown: pd.DataFrame, kind: str) -> dict[str, Any]:
+def _gallery(results: Results, shown: DataFrame, kind: str) -> dict[str, Any]:
     """At the largest scale whose pixels stay within the budget, or else at the smallest."""
-    shown = shown[shown["kind"].isin([kind, *PLAIN])]
+    shown = only(shown, kind=(kind, *PLAIN))
     for scale in SCALES:
-        own = shown[shown["kind"].eq(kind) & shown["place"].lt(scale.samples)]
+        own = only(shown[shown["place"].lt(scale.samples)], kind=kind)
         height, width = shape_of([results.pictures[name] for name in own["tensor"]], scale.side)
         if len(own) * height * width <= BUDGET:
             break
     return _at_scale(results, shown, kind, scale)
 
 
-def _at_scale(results: Results, shown: pd.DataFrame, kind: str, scale: Scale) -> dict[str, Any]:
+def _at_scale(results: Results, shown: DataFrame, kind: str, scale: Scale) -> dict[str, Any]:
     """The gallery with so many samples of a panel and pictures of this size.
 
     rows  name, and samples: label, and for each column the place of its picture in the sheet (NO_MAP, ZEROS: of none)
           and its largest value
     """
-    maps = shown[shown["kind"].eq(kind) & shown["place"].lt(scale.samples)]
+    maps = only(shown[shown["place"].lt(scale.samples)], kind=kind)
     columns = [name for block in [*BEFORE[kind], *blocks(results, set(maps["method"]))] for name in block]
     sheet = Sheet(shape_of([results.pictures[name] for name in maps["tensor"]], scale.side))
     rows = _wall(results, shown, kind).rows(results, sheet, columns, scale.samples)
@@ -121,7 +122,7 @@ class Wall:
     tensors: dict[tuple[Any, ...], str]
     labels: dict[tuple[Any, ...], str]
     labelled: bool
-    lines: pd.DataFrame
+    lines: DataFrame
     key: list[str]
 
     def rows(self, results: Results, sheet: "Sheet", columns: Sequence[str], samples: int) -> list[dict[str, Any]]:
@@ -162,10 +163,10 @@ class Wall:
 ANY = ""  # of models and of labels
 
 
-def _wall(results: Results, shown: pd.DataFrame, kind: str) -> Wall:
+def _wall(results: Results, shown: DataFrame, kind: str) -> Wall:
     factors = list(results.run["factors"])
-    lines = _lines(shown[shown["kind"].eq(kind) & shown["place"].eq(0)], factors)
-    labelled = len(lines) > len(lines.groupby(factors)) if factors else len(lines) > 1
+    lines = _lines(only(shown, kind=kind, place=0), factors)
+    labelled = bool(lines.duplicated(factors).any()) if factors else len(lines) > 1
     key = [name for name in factors if name != "model"]
     tensors: dict[tuple[Any, ...], str] = {}
     labels: dict[tuple[Any, ...], str] = {}
@@ -181,11 +182,11 @@ def _wall(results: Results, shown: pd.DataFrame, kind: str) -> Wall:
     return Wall(tensors, labels, labelled, in_order(results, lines), key)
 
 
-def _lines(first: pd.DataFrame, factors: list[str]) -> pd.DataFrame:
+def _lines(first: DataFrame, factors: list[str]) -> DataFrame:
     """Factors and label of every row, from the maps of first samples: those of models, unless there are none."""
     own = first
     if "model" in factors:
-        own = first[~first["model"].isin([NO_MODEL, ANY])]
+        own = without(first, model=(NO_MODEL, ANY))
     if own.empty:
         own = first
     return own[[*factors, "label"]].drop_duplicates()
@@ -228,7 +229,7 @@ class Sheet:
         """Values (h, w) or (h, w, 3) in the sheet's shape."""
         if values.shape[:2] == self.shape:
             return np.asarray(values, dtype=float)
-        self.averaged = self.averaged or values.shape[0] > self.shape[0] or values.shape[1] > self.shape[1]
+        self.averaged = self.averaged or is_larger(values, self.shape)
         return resized(values, self.shape)
 
     def lines(self, which: str) -> int:
@@ -264,10 +265,15 @@ class Sheet:
         return sheet
 
 
+def is_larger(values: NDArray[Any], shape: tuple[int, int]) -> bool:
+    """Whether values (h, w) or (h, w, 3) have more pixels a side than the shape."""
+    return bool(values.shape[0] > shape[0] or values.shape[1] > shape[1])
+
+
 def resized(values: NDArray[Any], shape: tuple[int, int]) -> NDArray[np.float64]:
     """Values (h, w) or (h, w, 3) in another shape: averaged down, or every pixel the nearest."""
     how = Image.Resampling.NEAREST
-    if values.shape[0] > shape[0] or values.shape[1] > shape[1]:
+    if is_larger(values, shape):
         how = Image.Resampling.BOX
     layers = np.moveaxis(np.atleast_3d(values).astype(np.float32), -1, 0)
     parts = [np.asarray(Image.fromarray(layer).resize(shape[::-1], how)) for layer in layers]

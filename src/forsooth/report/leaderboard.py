@@ -1,7 +1,7 @@
 """Who is best, by how much, and how sure we are."""
 
 import numpy as np
-import pandas as pd
+from pandas import DataFrame, Series, concat
 
 from forsooth.report.aggregate import Results, choose, levels
 from forsooth.report.medians import Medians, medians, where
@@ -17,7 +17,7 @@ COLUMNS = (
 )
 
 
-def leaderboard(results: Results, metric: str, by: str | None = None) -> pd.DataFrame:
+def leaderboard(results: Results, metric: str, by: str | None = None) -> DataFrame:
     """One line per method, best first; with `by`, one leaderboard for each level of that factor, one below the other.
 
     score       mean over panels of the panel's median over samples and seeds
@@ -44,7 +44,7 @@ def leaderboard(results: Results, metric: str, by: str | None = None) -> pd.Data
     table = medians(results, metric)
     gaps = gap_table(results.rows)
     if table.panels.empty:
-        return pd.DataFrame(columns=COLUMNS if by is None else [by, *COLUMNS])
+        return DataFrame(columns=COLUMNS if by is None else [by, *COLUMNS])
     if by is None:
         return board(table, gaps=gaps)
     choose("by", by, results.run["factors"])
@@ -53,15 +53,15 @@ def leaderboard(results: Results, metric: str, by: str | None = None) -> pd.Data
         for level in levels(results, by)
         if table.panels[by].eq(level).any()
     ]
-    joined = pd.concat(parts, ignore_index=True)
+    joined = concat(parts, ignore_index=True)
     return joined[[by, *(column for column in joined if column != by)]]
 
 
-def board(table: Medians, *, gaps: pd.DataFrame = NO_GAPS) -> pd.DataFrame:
+def board(table: Medians, *, gaps: DataFrame = NO_GAPS) -> DataFrame:
     """The leaderboard over all panels of `table`; gaps as from `gap_table`."""
     found = table.standings
     low, high = np.clip([found.score - found.half, found.score + found.half], *table.bounds)
-    frame = pd.DataFrame({"method": table.methods, "score": found.score, "low": low, "high": high, "over": found.over})
+    frame = DataFrame({"method": table.methods, "score": found.score, "low": low, "high": high, "over": found.over})
     frame = frame.join(quartiles(table.rows), on="method")
     frame[RANKS] = found.ranks.T
     frame["group"] = found.groups
@@ -71,7 +71,7 @@ def board(table: Medians, *, gaps: pd.DataFrame = NO_GAPS) -> pd.DataFrame:
     return frame.iloc[found.order].astype(dict.fromkeys(RANKS, "Int64")).reset_index(drop=True)
 
 
-def _failed(table: Medians) -> pd.Series:
+def _failed(table: Medians) -> Series:
     """The share of samples without a score, by method."""
     return table.rows.groupby("method")["failed"].mean()
 

@@ -1,6 +1,6 @@
 """Figures of heat maps: examples and global maps."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -9,10 +9,12 @@ from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
+from pandas import DataFrame, Series, concat
 
+from forsooth.frames import only, without
 from forsooth.records import NO_MODEL
-from forsooth.report.aggregate import Results, in_order, levels, panel_names
-from forsooth.report.drawing import MUTED, Drawing, Tables, name_style, outer_groups, sheet
+from forsooth.report.aggregate import Results, in_order, panel_names
+from forsooth.report.drawing import MUTED, Drawing, Tables, name_style, outer_groups, present, sheet
 from forsooth.report.medians import CEILING
 from forsooth.wording import text
 
@@ -24,7 +26,7 @@ CELL = 70  # the same in pixels, at most
 CANVAS = 1_300_000  # pixels of all tiles of a figure, about; of many tiles each is smaller
 
 
-def examples(results: Results, tables: Tables) -> tuple[Drawing, ...]:
+def examples(results: Results, tables: Tables) -> Iterator[Drawing]:
     """Maps of one sample per dataset, as Fig. 2 of [clark2024xaitris], one figure per model."""
     caption = (
         "Each row is one test sample: the input, the truth, and |attribution| of every method for the {model}, each "
@@ -33,7 +35,7 @@ def examples(results: Results, tables: Tables) -> tuple[Drawing, ...]:
     return _per_model(results, kind="example", title="What the methods point at: {model}", caption=caption)
 
 
-def global_maps(results: Results, tables: Tables) -> tuple[Drawing, ...]:
+def global_maps(results: Results, tables: Tables) -> Iterator[Drawing]:
     """Mean |map| over all samples, as Fig. B4 of [clark2024xaitris], one figure per model."""
     caption = (
         "|Attribution| of every method for the {model}, averaged over all explained samples, each scaled to its own "
@@ -42,16 +44,12 @@ def global_maps(results: Results, tables: Tables) -> tuple[Drawing, ...]:
     return _per_model(results, kind="global", title="What the methods point at on average: {model}", caption=caption)
 
 
-def _per_model(results: Results, *, kind: str, title: str, caption: str) -> tuple[Drawing, ...]:
-    shown = pictures(results)
-    chosen = shown[shown["kind"].isin([kind, *PLAIN]) & ~shown["method"].isin(CEILING) & shown["place"].eq(0)]
-    drawings = []
+def _per_model(results: Results, *, kind: str, title: str, caption: str) -> Iterator[Drawing]:
+    chosen = without(only(pictures(results), kind=(kind, *PLAIN), place=0), method=CEILING)
     for name, group in outer_groups(results, chosen):
-        for model in levels(results, "model"):
+        for model in present(results, "model", group):
             own = group[group["model"].isin([model, NO_MODEL, ""]) | group["kind"].isin(PLAIN)]
-            if not own["model"].eq(model).any():
-                continue
-            drawing = Drawing(
+            yield Drawing(
                 name="_".join([f"{kind}s", *name, model]),
                 title=" · ".join([title.format(model=model), *name]),
                 caption=caption.format(model=model),
@@ -59,27 +57,25 @@ def _per_model(results: Results, *, kind: str, title: str, caption: str) -> tupl
                 figure=_grid(results, own, kind=kind, model=model),
                 aside=True,
             )
-            drawings.append(drawing)
-    return tuple(drawings)
 
 
-def pictures(results: Results) -> pd.DataFrame:
+def pictures(results: Results) -> DataFrame:
     """run.json's list of pictures, with factors as text and one line per picture that is there.
 
     place  which of the samples of its panel it is of: 0, 1 …
     """
     factors = results.run["factors"]
-    frame = pd.DataFrame(results.run["pictures"], columns=["tensor", "kind", "method", "label", "place", *factors])
+    frame = DataFrame(results.run["pictures"], columns=["tensor", "kind", "method", "label", "place", *factors])
     frame = frame.assign(**{name: frame[name].map(text) for name in (*factors, "label", "method")})
     frame["place"] = pd.to_numeric(frame["place"], errors="coerce").fillna(0).astype(int)
-    return frame[frame["tensor"].isin(results.pictures)]
+    return only(frame, tensor=results.pictures)
 
 
-def _grid(results: Results, pictures: pd.DataFrame, *, kind: str, model: str) -> Figure:
+def _grid(results: Results, pictures: DataFrame, *, kind: str, model: str) -> Figure:
     """A row per dataset (and label) that has a map of the model, a column per method."""
     key = [factor for factor in results.run["factors"] if factor != "model"]
-    maps = pictures[pictures["kind"].eq(kind)]
-    rows = maps[maps["model"].eq(model)][[*key, "label"]].drop_duplicates()
+    maps = only(pictures, kind=kind)
+    rows = only(maps, model=model)[[*key, "label"]].drop_duplicates()
     rows = in_order(results, rows).reset_index(drop=True)
     names = panel_names(results, rows)
     if rows.duplicated(key).any():  # several samples of one dataset
@@ -114,16 +110,16 @@ def _placed(blocks: Sequence[Sequence[str]]) -> dict[str, float]:
 
 
 def _line(
-    results: Results, pictures: pd.DataFrame, row: pd.Series, *, key: Sequence[str], kind: str
+    results: Results, pictures: DataFrame, row: Series, *, key: Sequence[str], kind: str
 ) -> dict[str, NDArray[Any]]:
     """Column -> picture of one row."""
-    here = pictures[(pictures[list(key)] == row[list(key)]).all(axis=1)]
-    plain = here[here["kind"].isin(PLAIN)]
-    same = plain[plain["label"].eq(row["label"])]
+    here = only(pictures, **row[list(key)].to_dict())
+    plain = only(here, kind=PLAIN)
+    same = only(plain, label=row["label"])
     found: dict[str, NDArray[Any]] = {}
-    for entry in pd.concat([same, plain]).itertuples():  # the sample's own, or else any of the dataset
+    for entry in concat([same, plain]).itertuples():  # the sample's own, or else any of the dataset
         found.setdefault(entry.kind, results.pictures[entry.tensor])
-    for entry in here[here["kind"].eq(kind) & here["label"].isin([row["label"], ""])].itertuples():
+    for entry in only(here, kind=kind, label=(row["label"], "")).itertuples():
         found[entry.method] = results.pictures[entry.tensor]
     return found
 

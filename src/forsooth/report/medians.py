@@ -6,10 +6,10 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
+from pandas import DataFrame
 
-from forsooth.report.aggregate import Results, in_order, took_part
+from forsooth.report.aggregate import Results, in_order, methods_in, took_part
 from forsooth.stats import differences
 from forsooth.stats.boards import Standings, panels_of, shared_by, standings
 from forsooth.stats.differences import Bools
@@ -40,13 +40,13 @@ class Medians:
     metric: str
     sign: int
     bounds: tuple[float, float]
-    panels: pd.DataFrame
+    panels: DataFrame
     methods: tuple[str, ...]
     null: NDArray[np.bool_]
     rival: NDArray[np.bool_]
     value: Floats
     chance: tuple[Panel, ...]
-    rows: pd.DataFrame
+    rows: DataFrame
 
     @cached_property
     def standings(self) -> Standings:
@@ -85,11 +85,10 @@ def medians(results: Results, metric: str) -> Medians:
     )
 
 
-def _methods(results: Results, rows: pd.DataFrame) -> tuple[str, ...]:
+def _methods(results: Results, rows: DataFrame) -> tuple[str, ...]:
     """Who took part, in the order of the run."""
-    present = list(rows["method"].unique())
-    known = [name for name in results.run["methods"] if name in present]
-    return (*known, *(name for name in present if name not in known))
+    known = methods_in(results, rows)
+    return (*known, *(name for name in rows["method"].unique() if name not in known))
 
 
 def all_medians(results: Results) -> dict[str, Medians]:

@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from pandas import DataFrame
 
-from forsooth.frames import only
+from forsooth.frames import only, without
 from forsooth.records import NO_MODEL
-from forsooth.report.aggregate import Results, in_order, panel_names
+from forsooth.report.aggregate import Results, in_order, methods_in, panel_names
 from forsooth.report.anchors import anchor
 from forsooth.report.maps import nulls
 from forsooth.report.medians import CEILING
@@ -56,17 +57,17 @@ def passages(results: Results) -> list[dict[str, Any]]:
     return made
 
 
-def texts(results: Results) -> pd.DataFrame:
+def texts(results: Results) -> DataFrame:
     """The texts among the run's pictures, and what methods give to their words; none where a run has no texts."""
     factors = results.run["factors"]
-    frame = pd.DataFrame(results.run["pictures"]).reindex(columns=[*COLUMNS, *factors])
+    frame = DataFrame(results.run["pictures"]).reindex(columns=[*COLUMNS, *factors])
     frame = frame[frame["tensor"].isin(list(results.pictures)) & frame["shows"].isin(["document", "weights"])]
     frame = frame.assign(**{name: frame[name].map(text) for name in (*factors, "label", "method")})
     return frame.assign(place=pd.to_numeric(frame["place"], errors="coerce").fillna(0).astype(int))
 
 
 def documents_by_place(
-    results: Results, shown: pd.DataFrame, keys: Sequence[str]
+    results: Results, shown: DataFrame, keys: Sequence[str]
 ) -> dict[tuple[str, ...], dict[int, Document]]:
     """Factors but the model -> place -> document."""
     where = [name for name in keys if name != "model"]
@@ -80,14 +81,13 @@ def documents_by_place(
 
 
 def panel(
-    results: Results, name: str, weights: pd.DataFrame, documents: Mapping[int, Document]
+    results: Results, name: str, weights: DataFrame, documents: Mapping[int, Document]
 ) -> Iterator[dict[str, Any]]:
     """The texts of one panel, the first as the template writes it; nothing where no text is known."""
     places = [place for place in sorted(documents) if weights["place"].eq(place).any()]
     if not places:
         return
-    there = set(weights["method"]) - set(CEILING)
-    methods = [method for method in results.run["methods"] if method in there]
+    methods = methods_in(results, without(weights, method=CEILING))
     shades = [shades_at(results, only(weights, place=place), methods) for place in places]
     first = documents[places[0]]
     yield {
@@ -101,7 +101,7 @@ def panel(
     }
 
 
-def shades_at(results: Results, weights: pd.DataFrame, methods: Sequence[str]) -> list[list[int] | None]:
+def shades_at(results: Results, weights: DataFrame, methods: Sequence[str]) -> list[list[int] | None]:
     """For each method per cents of its largest |weight|, a number a word; None where it has no map."""
     tensors = dict(zip(weights["method"], weights["tensor"], strict=True))
     return [shade_of(results.pictures[tensors[name]]) if name in tensors else None for name in methods]

@@ -2,28 +2,29 @@
 
 from collections.abc import Mapping
 
-import pandas as pd
+from pandas import DataFrame
 
+from forsooth.frames import only
 from forsooth.records import TOLERANCE
 from forsooth.wording import share
 
-NO_GAPS = pd.DataFrame({"gap": [], "broken": []}, dtype=float)
+NO_GAPS = DataFrame({"gap": [], "broken": []}, dtype=float)
 NAMED = 0.05  # share of broken promises from which a method is named
 
 
-def gap_table(rows: pd.DataFrame) -> pd.DataFrame:
+def gap_table(rows: DataFrame) -> DataFrame:
     """method -> `gap`, the median of its gaps, and `broken`, the share of samples where it is above the tolerance.
 
     rows  tidy rows; those of the metric `gap` are read
     """
-    rows = rows[rows["metric"].eq("gap") & rows["value"].notna()]
+    rows = only(rows, metric="gap").dropna(subset="value")
     gaps = rows["value"].astype(float).abs()
     by_method = gaps.groupby(rows["method"])
     over = gaps.gt(TOLERANCE).groupby(rows["method"])
-    return pd.DataFrame({"gap": by_method.median(), "broken": over.mean()})
+    return DataFrame({"gap": by_method.median(), "broken": over.mean()})
 
 
-def broken_promises(table: pd.DataFrame) -> dict[str, str]:
+def broken_promises(table: DataFrame) -> dict[str, str]:
     """method -> a sentence on its broken promise, for those who break it on more than a few samples.
 
     table  as from `gap_table`, or any with these columns and the methods as index

@@ -6,7 +6,7 @@ from typing import Any
 from torch import Tensor
 
 from forsooth import seeds
-from forsooth.records import Dataset, UsageError
+from forsooth.records import Dataset, Facts, UsageError
 
 SHOWN = 4  # samples whose maps the page shows: the first of those explained, for their beginning is even
 
@@ -62,7 +62,7 @@ def placed(name: str, place: int) -> str:
 
 def classes_of(
     labels: Mapping[str, Tensor], *, where: Mapping[str, Any], names: Sequence[str] | None = None
-) -> list[dict[str, Any]]:
+) -> list[Facts]:
     """How many rows of each class take part in each role, for the run to keep and its page to show.
 
     labels  role -> (k,) int, the classes of the rows that take part in it

@@ -2,7 +2,7 @@
 
 import inspect
 import itertools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -10,9 +10,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from forsooth import chunks, isolation, plugins, seeds, surroundings
+from forsooth import chunks, isolation, plugins, scores, seeds, surroundings
 from forsooth.attributions import METHODS
-from forsooth.records import BROKEN, TOLERANCE, WHOLE, Cell, Method, Metric, Row, Status, UsageError
+from forsooth.records import BROKEN, TOLERANCE, WHOLE, Cell, Facts, Method, Metric, Row, Status, UsageError
 from forsooth.scores.bounds import emd_between
 from forsooth.scores.promises import completeness_gap
 from forsooth.scores.transport import Normaliser
@@ -95,7 +95,7 @@ def _answer_to(asked: str | Method, question: Question, seed: int, stream: str |
     """The answer of a method that is asked in this process; what a user's left behind is named and put back."""
     left: list[str] = []
     method = asked if isinstance(asked, Method) else plugins.method(asked, METHODS)
-    facts: dict[str, Any] = {"status": "ok", "message": ""}
+    facts: Facts = {"status": "ok", "message": ""}
     tensors = {}
     try:
         with lent_randomness(seed), surroundings.watched(plugins.is_foreign(method), question, left) as copied:
@@ -108,7 +108,7 @@ def _answer_to(asked: str | Method, question: Question, seed: int, stream: str |
     return Cell(tensors=tensors, facts={**facts, **surroundings.facts(method.name, left)})
 
 
-def refusal(error: BaseException) -> dict[str, Any]:
+def refusal(error: BaseException) -> Facts:
     """What a cell notes of a method that gave no maps: it is a row, and tried again by the next run."""
     if isinstance(error, WrongShape):
         return {"failed": True, "status": "wrong shape", "message": str(error)}
@@ -171,7 +171,7 @@ def _game_of(question: Question, rows: Tensor) -> Mapping[str, Any]:
     return question.game
 
 
-def draws(seed: int, name: str, samples: Tensor) -> dict[str, Any]:
+def draws(seed: int, name: str, samples: Tensor) -> Facts:
     """What a method draws from: a generator for what inputs share, and one for each input by its number (n,)."""
     return {
         "generator": seeds.generator(seed, name),
@@ -246,27 +246,43 @@ def score_rows(
         values = metric.function(maps, *(reads[name] for name in metric.reads))
         own = template.having(metric=metric.name)
         rows += rows_by_sample(own, samples, value=values, status=states, message=messages)
-    return [row.having(status="undefined") if row.status == "ok" and row.value != row.value else row for row in rows]
+    return list(map(unless_undefined, rows))
+
+
+def unless_undefined(row: Row) -> Row:
+    """The row, which says so where nothing is the matter with it and its value is no number."""
+    if row.status == "ok" and row.value != row.value:
+        return row.having(status="undefined")
+    return row
 
 
 def metric_rows(
     template: Row,
-    metric: Metric,
     maps: Tensor,
     reads: Mapping[str, Tensor],
+    metrics: Iterable[str],
     samples: Sequence[int],
     emd_tolerance: float | None,
-) -> list[Row]:
-    """The rows of one metric, as `score_rows`; those of a bounded score have the column `emd_error`.
+) -> Iterator[Row]:
+    """As `score_rows`; those of a bounded score have the column `emd_error`.
 
     emd_tolerance  that an earth mover's score may be off; None: it is exact
     """
-    if emd_tolerance is None or metric.name not in BOUNDED:
-        return score_rows(template, maps, reads, [metric], samples)
-    middle, error = emd_between(maps, reads["truth"], tolerance=emd_tolerance, normaliser=BOUNDED[metric.name])
-    known = replace(metric, function=lambda *_: middle)
-    rows = score_rows(template, maps, reads, [known], samples)
-    return [row.having(emd_error=half) for row, half in zip(rows, error.tolist(), strict=True)]
+    for metric in scores.metrics(metrics):
+        if emd_tolerance is None or metric.name not in BOUNDED:
+            yield from score_rows(template, maps, reads, [metric], samples)
+        else:
+            yield from bounded_rows(template, maps, reads["truth"], metric, samples, emd_tolerance)
+
+
+def bounded_rows(
+    template: Row, maps: Tensor, truth: Tensor, metric: Metric, samples: Sequence[int], tolerance: float
+) -> Iterator[Row]:
+    """The rows of an earth mover's score between proven bounds."""
+    middle, error = emd_between(maps, truth, tolerance=tolerance, normaliser=BOUNDED[metric.name])
+    rows = score_rows(template, maps, {}, [replace(metric, function=lambda _: middle, reads=())], samples)
+    for row, half in zip(rows, error.tolist(), strict=True):
+        yield row.having(emd_error=half)
 
 
 MAP_MESSAGES: Mapping[str, str] = {
@@ -324,11 +340,12 @@ def promise_rows(template: Row, rows: Sequence[Row], gap: Tensor | None, samples
     """
     if gap is None:
         return list(rows)
-    by_sample: dict[int | None, float] = {int(s): value for s, value in zip(samples, gap.tolist(), strict=True)}
+    by_sample: dict[int | None, float] = dict(zip(map(int, samples), gap.tolist(), strict=True))
     checked = [with_promise(row, by_sample.get(row.sample, 0.0)) for row in rows]
     beside = template.having(metric="gap", status="ok", message="")
-    known = {sample: value for sample, value in by_sample.items() if value == value}
-    return checked + [beside.having(sample=sample, value=value) for sample, value in known.items()]
+    return checked + [
+        beside.having(sample=sample, value=value) for sample, value in by_sample.items() if value == value
+    ]
 
 
 def with_promise(row: Row, gap: float) -> Row:

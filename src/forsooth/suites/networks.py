@@ -8,9 +8,10 @@ from torch import Tensor, nn
 
 from forsooth import chunks
 from forsooth.models.gates import below_gate
-from forsooth.records import Dataset, Row
+from forsooth.records import Cell, Dataset, Row
 
 NOT_EXPLAINED = "the network is below its gate: not explained"
+BELOW_GATE = {"status": "below gate", "message": NOT_EXPLAINED}
 AT_ONCE = 256  # images in one forward
 
 
@@ -41,7 +42,7 @@ def refusal(passed: Sequence[bool], index: int) -> dict[str, str]:
     index   of the network that is asked about; -1: a null is, which has nothing to be compared with where none counts
     """
     if index >= 0 and not passed[index]:
-        return {"status": "below gate", "message": NOT_EXPLAINED}
+        return BELOW_GATE
     if not any(passed):
         return {"status": "no model", "message": NOT_EXPLAINED}
     return {}
@@ -62,6 +63,24 @@ def loaded(module: nn.Module, tensors: Mapping[str, Tensor], *, device: str, pre
 def inside(layer: str | None, place: str) -> str | None:
     """The name of a layer of a network that became the part `place` of a larger module."""
     return None if layer is None else f"{place}.{layer}"
+
+
+def with_output(module: nn.Module, layer: str | None, output: str) -> tuple[nn.Module, str | None]:
+    """The network that gives logits or probabilities, and the name of its layer there."""
+    if output == "logits":
+        return module, layer
+    return nn.Sequential(module, nn.Softmax(1)).train(module.training), inside(layer, "0")
+
+
+def agreed(trained: Sequence[Cell], rows: Tensor) -> Tensor:
+    """Those of the rows (n,) that every network above its gate gets right; none where none is above. (k,)
+
+    trained  their cells: `correct` (m,) is of the first m rows
+    """
+    correct = [cell.tensors["correct"] for cell in trained if cell.facts["passed"]]
+    if not correct:
+        return rows[:0]
+    return rows[: len(correct[0])][torch.stack(correct).all(0)]
 
 
 @torch.no_grad()

@@ -1,14 +1,27 @@
 """What every plan does: find methods, metrics and networks by name, and ask a method of all who can answer it."""
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from forsooth import models, names, plugins, scores
+from forsooth import models, names, plugins, scores, seeds
 from forsooth.attributions import METHODS
 from forsooth.records import Architecture, Choice, Method, Metric, Plan, Row, Task, UsageError
 from forsooth.suites import explain
 
 Work = Task | Row  # what is to be done, or the row of those who cannot meet
+
+
+@dataclass(frozen=True)
+class Round:
+    """What all tasks of a plan, or of a part of it, are made from."""
+
+    settings: Any
+    choice: Choice
+
+    def seed(self, *names: str | int) -> int:
+        """The seed that goes by these names."""
+        return seeds.derive(self.choice.seed, *names)
 
 
 def methods(settings: Any, choice: Choice) -> list[Method]:
@@ -41,28 +54,27 @@ def networks(settings: Any, choice: Choice) -> list[Architecture]:
 
 
 def asked(
-    method: Method,
-    templates: Sequence[Row],
-    *,
-    unable: Callable[[Method, Architecture], str],
-    ask: Callable[[int], Sequence[Task]],
-) -> list[Work]:
-    """Tasks of one method on all networks of a panel, and rows for those it cannot meet.
+    methods: Iterable[Method],
+    nets: Sequence[Row],
+    ask: Callable[[Method, int], Iterable[Task]],
+    unable: Callable[[Method, Architecture], str] = lambda method, net: "",
+) -> Iterator[Work]:
+    """Tasks of every method on all networks of a panel, and rows for those who cannot meet.
 
-    templates  of the score rows of each network
-    unable     why a method and a network cannot meet; empty where they can
-    ask        the tasks of a network, by its place; -1: of a null, which ignores them all and is asked once
+    nets    the row of each network that its scores begin as
+    ask     (method, place of the network) -> its tasks; -1 of a null, which ignores all networks and is asked once
+    unable  (method, network) -> why the two cannot meet; empty where they can
     """
-    if method.null:
-        return [*ask(-1)]
-    work: list[Work] = []
-    for index, template in enumerate(templates):
-        reason = unable(method, models.architecture(str(template.model)))
-        if reason:
-            work.append(explain.skipped(template.having(method=method.name), reason))
-        else:
-            work += ask(index)
-    return work
+    for method in methods:
+        if method.null:
+            yield from ask(method, -1)
+            continue
+        for index, net in enumerate(nets):
+            reason = unable(method, models.architecture(str(net.model)))
+            if reason:
+                yield explain.skipped(net.having(method=method.name), reason)
+            else:
+                yield from ask(method, index)
 
 
 def planned(work: Sequence[Work], facts: Sequence[str] = ()) -> Plan:

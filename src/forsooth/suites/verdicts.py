@@ -1,9 +1,9 @@
 """What intervals say of a published claim."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
-import pandas as pd
+from pandas import DataFrame, Series
 
 from forsooth.records import Judgement
 from forsooth.stats import Interval, mean_interval
@@ -37,7 +37,7 @@ def below(claim: str, found: Interval, limit: float, more: str = "") -> str:
     return verdict(claim, found, holds=found.high < limit, fails=found.low >= limit, more=more)
 
 
-def all_above(claims: Mapping[str, Sequence[float] | pd.Series], *, level: float = 0.025) -> list[str]:
+def all_above(claims: Mapping[str, Sequence[float] | Series], *, level: float = 0.025) -> list[str]:
     """The verdicts on "more than 0" for many means at once, by t tests over models that Holm corrects for their number.
 
     claims  words -> one value per model
@@ -77,6 +77,6 @@ def agreement(found: Interval, published: float) -> str:
     return "differs"
 
 
-def judgement(table: pd.DataFrame, sentences: Sequence[str]) -> Judgement:
+def judgement(table: DataFrame, sentences: Iterable[str]) -> Judgement:
     """The table, and the sentences on lines of their own."""
     return Judgement(table, "\n".join(sentences) + "\n")

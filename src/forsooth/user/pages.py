@@ -6,12 +6,13 @@ import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from torch import Tensor
 
 from forsooth import runs
 from forsooth.adapters.methods import NamedMethod
+from forsooth.records import Facts
 from forsooth.user.results import Result, as_text
 
 MOST = 60  # values of a list that a page repeats; methods are fewer, texts may be many
@@ -56,6 +57,13 @@ class PagedResult(Result):
 
     page: Page = field(kw_only=True, repr=False, compare=False)
 
+    def kept(self, folder: Path | None, name: str) -> Self:
+        """The answer itself, its files and its page written into the folder, if there is one."""
+        if folder is not None:
+            self.keep(folder, name, self.rows)
+            self.report(folder)
+        return self
+
     def report(self, out: str | Path) -> Path:
         """Write the page, with the rows behind it, into a folder, and return its path."""
         folder = Path(out)
@@ -64,7 +72,7 @@ class PagedResult(Result):
         return runs.write_page([folder])
 
 
-def run_facts(result: PagedResult) -> dict[str, Any]:
+def run_facts(result: PagedResult) -> Facts:
     """What run.json says of an answer: the advice first, the other words below, and the table as a person reads it."""
     page = result.page
     *words, advice = result.words.strip().split("\n\n")
@@ -92,12 +100,12 @@ def run_facts(result: PagedResult) -> dict[str, Any]:
     }
 
 
-def described_methods(chosen: Iterable[NamedMethod]) -> dict[str, dict[str, Any]]:
+def described_methods(chosen: Iterable[NamedMethod]) -> dict[str, Facts]:
     """What run.json says of the methods that were asked."""
     return {one.name: {**runs.described_method(one.method), "settings": told(one.method.settings)} for one in chosen}
 
 
-def asked(request: Any) -> dict[str, Any]:
+def asked(request: Any) -> Facts:
     """The fields of a request, what lives in memory by its kind."""
     return {one.name: told(getattr(request, one.name)) for one in fields(request)}
 

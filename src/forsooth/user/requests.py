@@ -9,6 +9,7 @@ from torch import nn
 
 from forsooth import store
 from forsooth.adapters import inputs, models
+from forsooth.records import Facts
 
 
 class HasDigest(Protocol):
@@ -21,9 +22,9 @@ class HasDigest(Protocol):
 Prepared = TypeVar("Prepared", bound=HasDigest)
 
 
-def plain_words(request: Any, *, without: Collection[str] = ()) -> dict[str, Any] | None:
+def plain_words(request: Any, *, without: Collection[str] = ()) -> Facts | None:
     """The fields of a request as plain values, files by their full path; None where something lives in memory."""
-    words: dict[str, Any] = {}
+    words: Facts = {}
     for field in fields(request):
         if field.name in without:
             continue

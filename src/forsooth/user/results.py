@@ -1,11 +1,13 @@
 """What every answer to the user is: a table for a reader, the rows behind it, and the same in words."""
 
+import datetime
+import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-import pandas as pd
+from pandas import DataFrame
 
 from forsooth.store import write_atomically
 from forsooth.wording import html_piece, markdown_table, printed_table
@@ -21,11 +23,11 @@ class Result:
     """
 
     title: ClassVar[str]
-    table: pd.DataFrame
-    rows: pd.DataFrame
+    table: DataFrame
+    rows: DataFrame
     words: str
 
-    def shown(self) -> pd.DataFrame:
+    def shown(self) -> DataFrame:
         """The table for a reader."""
         return self.table
 
@@ -41,10 +43,16 @@ class Result:
         table = markdown_table(shown.columns, shown.to_numpy().tolist())
         return "\n".join([f"# {self.title}", "", table, "", self.words, ""])
 
-    def keep(self, folder: Path, name: str, lines: pd.DataFrame) -> None:
+    def keep(self, folder: Path, name: str, lines: DataFrame) -> None:
         """Write name.md, and the lines as name.csv, into the folder."""
         write_atomically(folder / f"{name}.csv", lines.to_csv(index=False).encode())
         write_atomically(folder / f"{name}.md", self.markdown().encode())
+
+
+def times(begun: float) -> dict[str, str | float]:
+    """Now, and the seconds since an answer was begun, as run.json has them."""
+    now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+    return {"started": now, "seconds": round(time.monotonic() - begun, 1)}
 
 
 def or_blank(values: Iterable[float], write: Callable[[float], str]) -> list[str]:
@@ -52,12 +60,12 @@ def or_blank(values: Iterable[float], write: Callable[[float], str]) -> list[str
     return [write(value) if value == value else "" for value in values]
 
 
-def with_messages(table: pd.DataFrame) -> list[str]:
+def with_messages(table: DataFrame) -> list[str]:
     """Statuses, each with its message where it has one, of the columns status and message."""
     pairs = zip(table["status"], table["message"], strict=True)
     return [f"{status}: {message}" if message else status for status, message in pairs]
 
 
-def as_text(table: pd.DataFrame) -> list[dict[str, str]]:
+def as_text(table: DataFrame) -> list[dict[str, str]]:
     """The lines of a table, every cell as text."""
     return [{str(name): str(value) for name, value in line.items()} for line in table.to_dict("records")]

@@ -8,7 +8,7 @@ from typing import Any
 from forsooth.adapters.methods import NamedMethod
 from forsooth.engine import Progress, execute, make_task
 from forsooth.progress import fitting_progress
-from forsooth.records import Cell, Task
+from forsooth.records import Cell, Facts, Task
 from forsooth.store import Store
 
 Key = tuple[str, str | int]  # what kind of step, and which
@@ -73,9 +73,7 @@ def do_in_store(
     return {key: cells.read(task.key) for key, task in tasks.items()}
 
 
-def shared_arguments(
-    words: Mapping[str, Any] | None, digest: str, methods: Sequence[NamedMethod]
-) -> dict[str, Any] | None:
+def shared_arguments(words: Mapping[str, Any] | None, digest: str, methods: Sequence[NamedMethod]) -> Facts | None:
     """What all tasks of a request carry; None where something of it lives in memory."""
     if words is None or not all(method.portable for method in methods):
         return None

@@ -11,7 +11,7 @@ from forsooth.datasets.articles import Articles, Setting, articles
 from forsooth.datasets.texts import Documents
 from forsooth.models import attention, rationale
 from forsooth.plugins import method
-from forsooth.suites.articles.word_weights import Ask
+from forsooth.suites.articles.questions import Ask
 
 TINY = {
     "sizes": (150, 20, 20),

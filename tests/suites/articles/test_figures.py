@@ -17,7 +17,7 @@ from forsooth.report.drawing import BLUE, GREEN, ORANGE, Drawing
 from forsooth.report.figures import draw
 from forsooth.suites.articles import text_figure
 from forsooth.suites.articles.figures import FIGURES
-from forsooth.suites.articles.reproduce_rationales import selection_table
+from forsooth.suites.articles.tables import selection_table
 from forsooth.suites.articles.text_figure import ACROSS
 from forsooth.wording import lines_of, placed
 

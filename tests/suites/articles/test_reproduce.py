@@ -10,10 +10,10 @@ from forsooth.records import UsageError
 from forsooth.suites import REPRODUCTIONS
 from forsooth.suites.articles import (
     SUITE,
+    claims,
     reproduce_attention,
     reproduce_post_hoc,
-    reproduce_rationales,
-    reproduce_selections,
+    tables,
 )
 
 pytestmark = pytest.mark.usefixtures("single")
@@ -140,7 +140,7 @@ def counts(**columns) -> pd.DataFrame:
 
 def line_of_model(kind: str, model: str, target: float, documents: pd.DataFrame) -> dict[str, object]:
     key = {"kind": kind, "model": model, "number": 0, "target": target}
-    return key | reproduce_rationales.line_of(documents.assign(**key))
+    return key | tables.line_of(documents.assign(**key))
 
 
 def test_the_line_of_figure_8_by_hand():
@@ -158,7 +158,7 @@ def test_a_model_that_selects_nothing_has_no_precision_and_a_recall_without_an_i
     line = line_of_model("Article", "rationale_reinforce", 0.1, documents)
     assert line["recall"] == 0 and np.isnan([line["precision"], line["recall_low"], line["best_recall_dataset"]]).all()
     assert np.isnan(line["articles"]) and line["silent"] == 1 and line["best_precision_asked"] == 1
-    (sentence,) = reproduce_rationales.claims_7_1(pd.DataFrame([line]))
+    (sentence,) = claims.claims_7_1(pd.DataFrame([line]))
     assert sentence == "Article, rationale_reinforce, target 10%: selects no word, published otherwise."
 
 
@@ -167,10 +167,10 @@ def test_a_model_that_selects_all_words_is_not_optimal():
     documents = counts(hits=[1, 3], selected=[10, 10], relevant=[1, 3], words=[10, 10], misled=[0, 0])
     line = line_of_model("CN", "rationale_reinforce", 0.1, documents)
     assert line["precision"] == line["best_precision_dataset"] == 0.2 and line["best_precision_asked"] == 1
-    (sentence,) = reproduce_rationales.claims_7_1(pd.DataFrame([line | {"kind": "Article"}]))
+    (sentence,) = claims.claims_7_1(pd.DataFrame([line | {"kind": "Article"}]))
     otherwise = "not nearly optimal over the data set with the 100% of the words that it selects, published otherwise"
     assert otherwise in sentence
-    words = reproduce_rationales.claims_7_2(pd.DataFrame([line]))
+    words = claims.claims_7_2(pd.DataFrame([line]))
     assert "does not hold. Ours 0.00" in words[1] and "asked 10%, selected 100%" in words[1]
     assert "Ours 0.80" in words[2] and "single models, over documents: at 10%" in words[2]
     assert "Ours 0.00" in words[3] and "at no target" in words[3]
@@ -179,7 +179,7 @@ def test_a_model_that_selects_all_words_is_not_optimal():
 def test_a_model_is_judged_at_the_rate_it_selects_and_the_rate_is_told():
     documents = counts(hits=[8, 8], selected=[8, 8], relevant=[8, 8], words=[100, 100], misled=[0, 0])
     line = line_of_model("Article", "rationale_relaxed", 0.15, documents)
-    (sentence,) = reproduce_rationales.claims_7_1(pd.DataFrame([line]))
+    (sentence,) = claims.claims_7_1(pd.DataFrame([line]))
     finding = "target 15%: nearly optimal over the data set with the 8% of the words that it selects, as published"
     assert not line["on_target"] and finding in sentence
 
@@ -187,7 +187,7 @@ def test_a_model_is_judged_at_the_rate_it_selects_and_the_rate_is_told():
 def test_the_relaxation_of_the_lowest_rate_is_published_to_fail():
     documents = counts(hits=[7, 7], selected=[7, 7], relevant=[7, 7], words=[100, 100], misled=[0, 0])
     line = line_of_model("Article", "rationale_relaxed", 0.07, documents)
-    (sentence,) = reproduce_rationales.claims_7_1(pd.DataFrame([line]))
+    (sentence,) = claims.claims_7_1(pd.DataFrame([line]))
     assert "target 7%: nearly optimal over the data set, published otherwise" in sentence
 
 
@@ -201,24 +201,24 @@ def test_two_kinds_of_model_are_compared_at_the_same_target():
             "gap": [0.1, 0.2, 0.5, 0.62],
         }
     )
-    (sentence,) = reproduce_rationales.further_by_reinforce(gaps)
+    (sentence,) = claims.further_by_reinforce(gaps)
     assert "(difference): " in sentence and "Ours 0.41" in sentence
-    assert reproduce_rationales.further_by_reinforce(gaps[:2]) == []
+    assert claims.further_by_reinforce(gaps[:2]) == []
 
 
 def test_claims_on_first_words_by_hand():
     table = counts(others=[2, 4, 0], first_others=[2, 3, 0], hits=[1, 0, 2])
-    first, some = reproduce_selections.claims_16(table, "Article, rationale_relaxed")
+    first, some = claims.claims_16(table, "Article, rationale_relaxed")
     assert "most are among the first 3 (share)" in first and "Ours 0.88" in first and "n = 2" in first
     assert "some article is selected in every document: does not hold. Ours 0.67" in some
-    nothing, every = reproduce_selections.claims_16(table[2:], "x")
+    nothing, every = claims.claims_16(table[2:], "x")
     assert "does not hold" in nothing and nothing.endswith("no other word is selected in any document.")
     assert "holds. Ours 1.00" in every
 
 
 def test_claims_on_halves_by_hand():
     table = counts(hits=[1, 2], misled=[1, 0], selected=[2, 2], articles=[2, 4])
-    exclusively, misled = reproduce_selections.claims_17(table, "CN, rationale_relaxed")
+    exclusively, misled = claims.claims_17(table, "CN, rationale_relaxed")
     assert "(over 0.95): holds. Ours 1.00 [1.00, 1.00], n = 2." in exclusively
     assert "Ours 0.25 [0.00, 0.50], n = 2; 50% of correlating missed." in misled
 
@@ -230,12 +230,12 @@ def trainings(kind: str, values: list[float], words: str = "correlating") -> pd.
 def test_the_ratio_of_variances_is_judged_where_trainings_are_enough():
     wide = [0.0, 1.0] * 10
     narrow = [0.5, 0.51] * 10
-    (sentence,) = reproduce_attention.wider(pd.concat([trainings("CN", wide), trainings("Article", narrow)]))
+    (sentence,) = claims.wider(pd.concat([trainings("CN", wide), trainings("Article", narrow)]))
     assert ": holds. Ours" in sentence
-    (sentence,) = reproduce_attention.wider(pd.concat([trainings("CN", narrow), trainings("Article", wide)]))
+    (sentence,) = claims.wider(pd.concat([trainings("CN", narrow), trainings("Article", wide)]))
     assert "does not hold" in sentence
-    assert reproduce_attention.wider(trainings("CN", wide)) == []
-    assert reproduce_attention.wider(pd.concat([trainings("CN", [0, 1]), trainings("Article", [0, 1])])) == []
+    assert claims.wider(trainings("CN", wide)) == []
+    assert claims.wider(pd.concat([trainings("CN", [0, 1]), trainings("Article", [0, 1])])) == []
 
 
 def test_a_line_of_table_1_is_in_percent():
@@ -246,7 +246,7 @@ def test_a_line_of_table_1_is_in_percent():
 
 def test_attention_far_from_one_and_above_its_frequency():
     means = pd.concat([trainings("CN", [0.1, 0.11, 0.12]), trainings("CN", [0.01, 0.02, 0.03], "non_correlating")])
-    far, more, less = reproduce_attention.far_from_one(means)
+    far, more, less = claims.far_from_one(means)
     assert far.startswith("CN: attention on correlating articles is far from 1 (below 0.5): holds. Ours 0.11")
     assert "correlating articles get more than their frequency (excess): holds" in more
     assert less.startswith("CN: non_correlating articles get more") and "holds" not in less.replace("does not", "")[:90]
@@ -259,7 +259,7 @@ def test_published_numbers_stand_beside_ours():
             **{"trainings": 11, "sd": 5.0, "published": [16.0, np.nan], "published_sd": 4.0},
         }
     )
-    (sentence,) = reproduce_attention.beside_published(table)
+    (sentence,) = claims.beside_published(table)
     assert sentence.startswith("CN: Attr% on correlating words, in %: agrees. Ours 20.00 [15.00, 25.00], n = 11")
     assert sentence.endswith("published 16.00, spread 5.0, published 4.0.")
 
@@ -282,7 +282,7 @@ def one_training(kind: str) -> pd.DataFrame:
     ],
 )
 def test_claims_on_attention_by_kind(kind, claim, count):
-    sentences = reproduce_attention.claims_of_figure(kind, one_training(kind))
+    sentences = claims.claims_of_figure(kind, one_training(kind))
     assert sentences[0].startswith(claim) and len(sentences) == count
     assert "articles stand out from their neighbours" in sentences[-2] and ": holds. Ours 0.72" in sentences[-2]
     assert "articles do not stand out in the document" in sentences[-1]

@@ -12,7 +12,7 @@ from forsooth.scores.selection import ATTR_WORDS
 from forsooth.suites import networks
 from forsooth.suites.articles import tasks
 from forsooth.suites.articles.data import Chosen, DataSpec, Panel
-from forsooth.suites.articles.word_weights import WordWeights, weigh_words
+from forsooth.suites.articles.questions import WordWeights, weigh_words
 from forsooth.suites.choose import SHOWN
 
 pytestmark = pytest.mark.usefixtures("single")

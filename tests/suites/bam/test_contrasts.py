@@ -14,7 +14,7 @@ from forsooth.scores.contrast import g_c
 from forsooth.store import Store
 from forsooth.suites.bam import contrasts
 from forsooth.suites.bam.plan import F_0, F_O, F_S
-from forsooth.suites.bam.saliency import NOTHING, Note, SaliencyProbe, Side
+from forsooth.suites.bam.questions import NOTHING, Note, SaliencyProbe, Side
 
 TEMPLATE = PANEL.row("samples", method="gradient").having(metric="mcs")
 NAN = float("nan")

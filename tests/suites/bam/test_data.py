@@ -10,7 +10,7 @@ from forsooth.datasets.worlds import world
 from forsooth.records import UsageError
 from forsooth.suites.bam import data, settings
 from forsooth.suites.bam.plan import F_0, F_O, F_S
-from forsooth.suites.bam.saliency import BACKGROUND
+from forsooth.suites.bam.questions import BACKGROUND
 from forsooth.suites.bam.specs import NetSpec
 
 ALWAYS = NetSpec("f_s_1", "scene", "os", 1.0)

@@ -10,8 +10,9 @@ import forsooth
 from forsooth import papers
 from forsooth.records import Choice, Outcome, UsageError
 from forsooth.stats import crossed_interval, mean_interval
-from forsooth.suites.bias import reproduce_tables, reproduce_words
-from forsooth.suites.bias.reproduce_tables import CIFAR, VOC, judge_table, means, published, score_rows, settings_of
+from forsooth.suites.bias import reproduce_words
+from forsooth.suites.bias.reproduce_tables import CIFAR, VOC, judge_table, published, settings_of
+from forsooth.suites.bias.tables import means, rounded, score_rows
 
 SHARED = {"end": "top", "fraction": 0.1, "player": "input", "error": 0.01, "status": "ok", "message": "", "noise": 0.2}
 METRICS = ("m_bias", "m_bias_split")
@@ -121,4 +122,4 @@ def test_a_printing_error_is_kept_as_printed_and_the_order_is_told_without_it_to
 
 def test_numbers_are_rounded_for_print() -> None:
     table = pd.DataFrame({"ours": [0.123456789], "failed": [0.33333], "inputs": [3]})
-    assert reproduce_tables.rounded(table).iloc[0].tolist() == [0.12346, 0.333, 3]
+    assert rounded(table).iloc[0].tolist() == [0.12346, 0.333, 3]

@@ -8,7 +8,7 @@ from forsooth.datasets.manipulations import draw
 from forsooth.datasets.plain_images import Images
 from forsooth.datasets.planted import Border
 from forsooth.suites.planted.data import DataSpec
-from forsooth.suites.planted.explanations import Ask
+from forsooth.suites.planted.questions import Ask
 
 METHODS = ("saliency", "gradient_shap_5", "lime_25", "random", "constant", "oracle", "own_methods:raises")
 TINY = {

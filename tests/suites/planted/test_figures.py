@@ -13,8 +13,7 @@ from forsooth.report import Results
 from forsooth.report.drawing import VERMILION, Drawing
 from forsooth.report.figures import draw
 from forsooth.suites.planted.figures import FIGURES
-from forsooth.suites.planted.means import model_means
-from forsooth.suites.planted.reproduce import table_of
+from forsooth.suites.planted.tables import model_means, table_of
 
 PLAIN = {"manipulation": "watermark", "model": "net", "kind": "similar", "presence": "with", "er": 0.2, "level": 0}
 PLAIN |= {"r": 0.5, "accuracy": 0.99, "epoch": 3, "p_star": None, "metric": "attr", "method": "saliency"}

@@ -12,8 +12,8 @@ from forsooth.plain import from_plain
 from forsooth.records import Choice, UsageError
 from forsooth.suites.planning import metrics
 from forsooth.suites.planted.data import DataSpec
-from forsooth.suites.planted.explanations import Ask
 from forsooth.suites.planted.plan import Place, facts, output_of, panels, places, plan
+from forsooth.suites.planted.questions import Ask
 from forsooth.suites.planted.settings import PAPER, QUICK
 
 SMALL = replace(PAPER, manipulations=("watermark",), manipulations_followup=("watermark",), trainings=2, groups=1)

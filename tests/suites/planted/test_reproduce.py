@@ -11,10 +11,11 @@ from forsooth import api
 from forsooth.attributions import METHODS as CATALOGUE
 from forsooth.records import Choice, Outcome, UsageError
 from forsooth.stats.claims import t_test_above
-from forsooth.suites.planted import SUITE, reproduce
-from forsooth.suites.planted.means import model_means
-from forsooth.suites.planted.reproduce import claims_5_1, claims_5_4, claims_of_trend, judge, table_of
+from forsooth.suites.planted import SUITE, claims
+from forsooth.suites.planted.claims import claims_5_1, claims_5_4, claims_of_trend
+from forsooth.suites.planted.reproduce import judge
 from forsooth.suites.planted.settings import PAPER
+from forsooth.suites.planted.tables import model_means, table_of
 
 NOBODY = pd.Series(dtype=float)
 INCONCLUSIVE = "inconclusive"
@@ -151,9 +152,9 @@ def test_claims_of_5_4_by_hand():
 
 def test_published_names_are_of_the_catalogue_and_all_settings_of_shap_are_shap():
     names = {method.name for method in CATALOGUE}
-    assert set(reproduce.PUBLISHED_AS) <= names
+    assert set(claims.PUBLISHED_AS) <= names
     shap = {method.name for method in CATALOGUE if "gradient_shap" in (method.name, method.variant_of)}
-    assert shap == {name for name, published in reproduce.PUBLISHED_AS.items() if published == "SHAP"}
+    assert shap == {name for name, published in claims.PUBLISHED_AS.items() if published == "SHAP"}
 
 
 def test_every_figure_has_its_sections():

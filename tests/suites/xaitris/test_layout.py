@@ -13,7 +13,7 @@ from forsooth.seeds import generator
 from forsooth.suites import networks
 from forsooth.suites.networks import NetSpec
 from forsooth.suites.xaitris.data import DataSpec, Photos
-from forsooth.suites.xaitris.tasks import Ask, explained_network
+from forsooth.suites.xaitris.questions import Ask, explained_network
 
 ASK = Ask("saliency", 1, "", None, "logits", "rule", seed=0, sampling_seed=0, device="cpu")
 

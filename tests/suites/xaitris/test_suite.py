@@ -12,7 +12,6 @@ from PIL import Image
 
 from forsooth import api
 from forsooth.records import Choice, UsageError
-from forsooth.scores.transport import EMD
 from forsooth.suites import explain
 from forsooth.suites.xaitris import data as xaitris_data
 from forsooth.suites.xaitris.plan import chosen_data, plan
@@ -284,8 +283,8 @@ def test_a_bounded_score_has_its_error_beside_it():
     maps = torch.rand(2, 64, 64, generator=torch.Generator().manual_seed(0))
     template = xaitris_data.Panel(64, "LIN", "WHITE", None).row("scores", "random")
     samples = torch.tensor([3, 5])
-    rows = explain.metric_rows(template, EMD, maps, {"truth": truth}, samples.tolist(), 1e-3)
-    exact = explain.metric_rows(template, EMD, maps, {"truth": truth}, samples.tolist(), None)
+    rows = explain.metric_rows(template, maps, {"truth": truth}, ["emd"], samples.tolist(), 1e-3)
+    exact = explain.metric_rows(template, maps, {"truth": truth}, ["emd"], samples.tolist(), None)
     for row, other in zip(rows, exact, strict=True):
         assert 0 < row.columns["emd_error"] <= 1e-3 and "emd_error" not in other.columns
         assert abs(row.value - other.value) <= row.columns["emd_error"]

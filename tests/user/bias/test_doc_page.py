@@ -48,3 +48,15 @@ def test_the_network(tmp_path, monkeypatch):
     assert done.exit_code == 0
     alike(done.stdout, SHOWN[2])
     assert "| lime |" in Path("answer/bias.md").read_text()
+
+
+def test_the_table_with_text_and_gaps(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    Path("shop.py").write_text(PYTHON[2])
+    runpy.run_path("shop.py", run_name="__main__")
+    done = CliRunner().invoke(cli.app, shlex.split(SHOWN[3].splitlines()[1])[1:], catch_exceptions=False)
+    assert done.exit_code == 0
+    alike(done.stdout, SHOWN[4])
+    words = SHOWN[4].splitlines()[-1].partition(";")[2]  # whichever values the threads of the forest gave
+    assert words in " ".join(done.stdout.split())

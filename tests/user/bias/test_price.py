@@ -11,8 +11,8 @@ import forsooth
 from forsooth.progress import Silent
 from forsooth.records import UsageError
 from forsooth.user.bias import price
+from forsooth.user.bias.prepare import prepare
 from forsooth.user.bias.request import BiasRequest
-from forsooth.user.bias.subject import prepare
 
 LARGE = torch.rand(4, 3, 224, 224)
 NET = nn.Sequential(nn.Conv2d(3, 2, 7, stride=16), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(2, 2))
@@ -74,11 +74,6 @@ class Costly(nn.Module):
 
 def test_what_a_call_costs_by_itself_is_shared_by_all_that_a_game_asks_at_once():
     assert price.seconds_of_one(subject(inputs=torch.rand(4, 8), model=Costly(0.05))) < 0.05 / 300
-
-
-def test_a_slow_model_is_asked_about_a_few_inputs_alone(monkeypatch):
-    monkeypatch.setattr(price, "PATIENCE", 0.01)
-    assert price.seconds_of_one(subject(inputs=torch.rand(4, 8), model=Costly(0.05))) >= 0.05 / price.FEW
 
 
 def test_leverage_is_an_anchor():

@@ -88,8 +88,12 @@ def test_a_model_that_does_not_listen():
     "change, message",
     [
         ({"inputs": X[:0]}, r"`inputs` must have shape \(n, \*shape\) and not be empty, got \(0, 6\)"),
-        ({"inputs": np.where(X > 1, np.nan, X)}, r"`inputs` must be finite numbers, got nan or infinity in \d of 4"),
-        ({"inputs": np.array([["a", "b"]])}, r"`inputs` must hold numbers, got entries of type"),
+        ({"inputs": np.where(X > 1, np.nan, X)}, r"got nan or infinity for \d of 4 inputs; the table has gaps in "),
+        ({"inputs": X[:, :, None] * np.nan}, r"`inputs` must be finite numbers, got nan or infinity in 4 of 4 inputs"),
+        ({"inputs": np.array([[["a", "b"]]])}, r"`inputs` must hold numbers, got entries of type"),
+        ({"inputs": np.array([["a", "b"]])}, r"`model` must take rows of the table, but with a numpy array it raised"),
+        ({"inputs": X, "baseline": "rows:0"}, r"`baseline` must be rows or rows:N for a table with text"),
+        ({"inputs": own_models.IMAGES, "baseline": "rows"}, r"`baseline` rows must be asked of a table .n, columns."),
         (
             {"baseline": np.zeros(5)},
             r"`baseline` must have the shape of one input \(6,\) or of all \(4, 6\), got \(5,\)",

@@ -18,7 +18,7 @@ from torch import nn
 import forsooth
 from forsooth.attributions import METHODS
 from forsooth.records import Method, UsageError
-from forsooth.user.bias import BiasRequest, answer, subject
+from forsooth.user.bias import BiasRequest, answer, prepare
 
 X = own_models.X[:4]
 
@@ -392,13 +392,13 @@ def test_columns_in_another_order_than_the_model_was_fitted_on_are_refused():
 
 def test_all_predicted_classes_are_among_the_references(monkeypatch):
     """Users' data come sorted, too: the mean over the first rows would be that of one class."""
-    monkeypatch.setattr(subject, "REFERENCES", 10)
+    monkeypatch.setattr(prepare, "REFERENCES", 10)
     x = np.concatenate([np.zeros((50, 6)), np.ones((20, 6))]) + 0.01 * own_models.X[:1]
 
     def sign(part):
         return np.stack([0.5 - part.mean(1), part.mean(1) - 0.5], axis=1)
 
-    about = subject.prepare(sign, BiasRequest(model=sign, inputs=x[:2], data=x))
+    about = prepare.prepare(sign, BiasRequest(model=sign, inputs=x[:2], data=x))
     assert about.references[:, 0].gt(0.5).sum() == 5 and about.references[:4, 0].gt(0.5).sum() == 2
     assert about.baseline.mean().item() == pytest.approx(0.5, abs=0.02)
     assert "10 of the data, drawn evenly over the predicted classes" in about.notes[0]

@@ -1,11 +1,9 @@
 """The words of a dry run: names, defaults, and the command that repeats it."""
 
-from pathlib import Path
-
 import pytest
 
 from forsooth.records import UsageError
-from forsooth.user.dryrun import DryRunRequest, request
+from forsooth.user.dryrun import DryRunRequest
 from forsooth.user.dryrun.request import NULLS, PLANNED
 
 
@@ -38,9 +36,3 @@ def test_the_command_repeats_the_request():
 def test_numbers_without_a_meaning(change, message):
     with pytest.raises(UsageError, match=message):
         DryRunRequest(data="photos", **change).check()
-
-
-def test_the_answer_lies_outside_of_the_data(tmp_path):
-    assert request.outside(tmp_path / "run", str(tmp_path / "photos")) == tmp_path / "run"
-    with pytest.raises(UsageError, match="`out` must lie outside of `data`"):
-        request.outside(Path(tmp_path / "photos" / "run"), str(tmp_path / "photos"))

@@ -1,7 +1,6 @@
 """The documents of the suite: what decides them, which are explained, and which of their words tell the label."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -11,7 +10,7 @@ from forsooth.datasets.articles import Articles, Setting
 from forsooth.digests import digest, require_same
 from forsooth.models.recurrent import lengths_of
 from forsooth.plain import remembered
-from forsooth.records import NO_MODEL, Row
+from forsooth.records import NO_MODEL, Facts, Row
 from forsooth.scores import selection
 from forsooth.suites import choose
 
@@ -166,7 +165,7 @@ def background(documents: Articles, fit: Tensor, length: int) -> Tensor:
     return tokens
 
 
-def drawn(chosen: Chosen, kind: str) -> list[dict[str, Any]]:
+def drawn(chosen: Chosen, kind: str) -> list[Facts]:
     """Who took part in each role, by label, for the run to keep; the background is that of the longest document."""
     documents = chosen.documents
     longest = int(chosen.lengths.max())

@@ -1,23 +1,20 @@
 """Figures of the articles suite: Attr% beside word frequency, and selections beside the best there could be."""
 
-import itertools
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterator
 
-import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
+from pandas import DataFrame
 
 from forsooth.frames import only
 from forsooth.records import NO_MODEL
-from forsooth.report.aggregate import Results, levels, with_failures
-from forsooth.report.drawing import BLUE, GREEN, INK, ORANGE, Drawing, Tables, note, sheet
-from forsooth.suites.articles.reproduce_post_hoc import attr_interval
-from forsooth.suites.articles.reproduce_rationales import selection_table
+from forsooth.report.aggregate import Results, levels, methods_in, with_failures
+from forsooth.report.axes import Look, grid, legend_below, marks, names_beside, words_below
+from forsooth.report.drawing import BLUE, GREEN, INK, ORANGE, Drawing, Tables, note, present, sheet
+from forsooth.suites.articles.tables import attr_interval, selection_table
 from forsooth.suites.articles.text_figure import articles_attention, articles_text
-from forsooth.suites.axes import Look, legend_below, marks, names_beside
 
 # As in Figs. 5 and 7 of [zhou2022feature]: orange and blue articles, green for the rest.
 WORDS = {"attr_words": ORANGE, "attr_words_non_correlating": BLUE, "attr_words_other": "#b9dccd"}
@@ -37,17 +34,17 @@ SELECTION_LEGEND = [
 SELECTIONS = ("precision", "recall")
 
 
-def articles_shares(results: Results, tables: Tables) -> tuple[Drawing, ...]:
+def articles_shares(results: Results, tables: Tables) -> Iterator[Drawing]:
     """Mean Attr% of every method on the three kinds of words, in every panel, beside their frequencies."""
     rows = results.rows
     if "frequency" not in rows or "kind" not in rows:
-        return ()
+        return
     rows = with_failures(only(rows, metric=WORDS))
-    models = [model for model in levels(results, "model") if rows["model"].eq(model).any()]
+    models = present(results, "model", rows)
     if not models:
-        return ()
+        return
     kinds = levels(results, "kind")
-    drawing = Drawing(
+    yield Drawing(
         name="articles_shares",
         title="Where the attribution lies, beside how often such words occur",
         caption="Each bar is a method: the share of its |attribution| on correlating articles (orange), on "
@@ -58,41 +55,34 @@ def articles_shares(results: Results, tables: Tables) -> tuple[Drawing, ...]:
         alt=f"Grid of stacked bars for {', '.join(kinds)} and {', '.join(models)}",
         figure=_shares(results, rows, kinds, models),
     )
-    return (drawing,)
 
 
-def _shares(results: Results, rows: pd.DataFrame, kinds: tuple[str, ...], models: list[str]) -> Figure:
+def _shares(results: Results, rows: DataFrame, kinds: tuple[str, ...], models: list[str]) -> Figure:
     """A grid of kinds by models."""
-    methods = [name for name in results.run["methods"] if rows["method"].eq(name).any()]
+    methods = methods_in(results, rows)
     figure = sheet(max(7.6, 2.1 + 2.6 * len(models)), 0.9 + len(kinds) * (0.4 + 0.17 * len(methods)))
-    axes = figure.subplots(len(kinds), len(models), squeeze=False, sharex=True, sharey=True)
-    names_beside(axes[0, 0], methods)
-    axes[0, 0].set_xlim(0, 1.0)
-    axes[0, 0].set_xticks([0, 0.5, 1], ["0", "50", "100"])
-    for axis, (kind, model) in zip(axes.flat, itertools.product(kinds, models), strict=True):
+    axes = grid(figure, kinds, models)
+    names_beside(figure.axes[0], methods)
+    figure.axes[0].set(xlim=(0, 1.0))
+    figure.axes[0].set_xticks([0, 0.5, 1], ["0", "50", "100"])
+    for (kind, model), axis in axes.items():
         _stacked(axis, only(rows, kind=kind, model=(model, NO_MODEL)), methods)
         note(axis, f"{kind}, {model}", (0, 1), (0, 4))
-    _finish(figure, axes[-1], "Attr%", SHARES_LEGEND)
+    words_below(figure, "Attr%")
+    legend_below(figure, pad=0.8, handles=SHARES_LEGEND, ncols=4)
     return figure
 
 
-def _finish(figure: Figure, lowest: Iterable[Axes], words: str, legend: list[Any]) -> None:
-    """Words below the lowest axes, the legend below all."""
-    for axis in lowest:
-        axis.set_xlabel(words)
-    legend_below(figure, pad=0.8, handles=legend, ncols=4)
-
-
-def _stacked(axis: Axes, rows: pd.DataFrame, methods: list[str]) -> None:
+def _stacked(axis: Axes, rows: DataFrame, methods: list[str]) -> None:
     """One panel. A method that is not there has no bar."""
     axis.grid(axis="x")
     for place, method in enumerate(methods):
         _bar(axis, place, only(rows, method=method))
-    frequency = rows.loc[rows["metric"].eq("attr_words"), "frequency"].astype(float)
+    frequency = only(rows, metric="attr_words")["frequency"].astype(float)
     axis.axvline(frequency.mean(), color=INK, linestyle=(0, (4, 3)), linewidth=0.9)
 
 
-def _bar(axis: Axes, place: int, rows: pd.DataFrame) -> None:
+def _bar(axis: Axes, place: int, rows: DataFrame) -> None:
     """The three shares of one method, one after the other, and the interval of the first."""
     start = 0.0
     for metric, colour in WORDS.items():
@@ -106,18 +96,18 @@ def _bar(axis: Axes, place: int, rows: pd.DataFrame) -> None:
             axis.plot([share.low, share.high], [place, place], color=INK, linewidth=1.1)
 
 
-def articles_selection(results: Results, tables: Tables) -> tuple[Drawing, ...]:
+def articles_selection(results: Results, tables: Tables) -> Iterator[Drawing]:
     """Precision and recall of rationales against the rate of selection, with the two optimality lines of Fig. 8."""
     rows = results.rows
     if "line" not in rows or "words" not in rows:
-        return ()
+        return
     table = selection_table(rows)
     if table.empty:
-        return ()
+        return
     best = only(rows, part="optimum", status="ok")
-    kinds = [kind for kind in levels(results, "kind") if table["kind"].eq(kind).any()]
+    kinds = present(results, "kind", table)
     rates = ", ".join(f"{line.kind} {line.model} {line.selected:.1%}" for line in table.itertuples())
-    drawing = Drawing(
+    yield Drawing(
         name="articles_selection",
         title="Precision and recall of rationales",
         caption="Each mark is one model: the share of its selected words that are correlating articles (precision) "
@@ -127,24 +117,23 @@ def articles_selection(results: Results, tables: Tables) -> tuple[Drawing, ...]:
         alt=f"Precision and recall against the rate of selection: {rates}",
         figure=_selection(table, best, kinds),
     )
-    return (drawing,)
 
 
-def _selection(table: pd.DataFrame, best: pd.DataFrame, kinds: list[str]) -> Figure:
+def _selection(table: DataFrame, best: DataFrame, kinds: list[str]) -> Figure:
     """A grid of precision and recall by kinds."""
     figure = sheet(max(6.8, 1.2 + 2.6 * len(kinds)), 5.2)
-    axes = figure.subplots(len(SELECTIONS), len(kinds), squeeze=False, sharex=True, sharey=True)
-    for axis, (metric, kind) in zip(axes.flat, itertools.product(SELECTIONS, kinds), strict=True):
+    for (metric, kind), axis in grid(figure, SELECTIONS, kinds).items():
         optimum = only(best, kind=kind, metric=f"{metric}_selected")
         _selected(axis, metric, only(table, kind=kind), optimum)
         note(axis, f"{kind}: {metric}", (0, 1), (0, 5))
-    axes[0, 0].set_ylim(-0.03, 1.06)
-    axes[0, 0].set_xlim(left=0)
-    _finish(figure, axes[-1], "words selected, %", SELECTION_LEGEND)
+    figure.axes[0].set_ylim(-0.03, 1.06)
+    figure.axes[0].set_xlim(left=0)
+    words_below(figure, "words selected, %")
+    legend_below(figure, pad=0.8, handles=SELECTION_LEGEND, ncols=4)
     return figure
 
 
-def _selected(axis: Axes, metric: str, models: pd.DataFrame, best: pd.DataFrame) -> None:
+def _selected(axis: Axes, metric: str, models: DataFrame, best: DataFrame) -> None:
     """One panel: the two lines, and a mark for each model."""
     axis.grid(axis="y")
     for line, own in best.sort_values("rate").groupby("line"):

@@ -1,7 +1,7 @@
 """The plan of the articles suite: train every reader, let rationale models select, ask every method."""
 
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from forsooth import names, plugins, seeds
@@ -15,8 +15,8 @@ from forsooth.settings import check_words
 from forsooth.suites import planning
 from forsooth.suites.articles import data, selections, tasks
 from forsooth.suites.articles.data import DataSpec, Panel
+from forsooth.suites.articles.questions import Ask
 from forsooth.suites.articles.settings import ALL_READERS, PLAIN, REINFORCE, Settings, check
-from forsooth.suites.articles.word_weights import Ask
 from forsooth.suites.networks import NetSpec
 from forsooth.suites.planning import Work
 
@@ -41,11 +41,10 @@ class Reader:
 
 
 @dataclass(frozen=True)
-class Round:
+class Round(planning.Round):
     """One kind of data: the panels and the tasks of all trainings on it, and what is asked of them."""
 
     settings: Settings
-    choice: Choice
     spec: DataSpec
     trained: Mapping[Panel, Task]
 
@@ -62,8 +61,7 @@ def plan(settings: Settings, choice: Choice) -> Plan:
         work += this.trained.values()
         work += selecting_tasks(this)
         work += page_tasks(this)
-        for method in methods:
-            work += explaining_tasks(method, this)
+        work += explaining_tasks(methods, this)
     return planning.planned(work, FACTS)
 
 
@@ -134,7 +132,7 @@ def round_of(spec: DataSpec, settings: Settings, choice: Choice) -> Round:
         arguments = {
             "spec": spec,
             "net": NetSpec(reader.net.name, reader.net.version, variant),
-            "recipe": recipe(reader, settings),
+            "recipe": recipe_of(reader, settings),
             "panel": panel,
             "seed": seeds.derive(choice.seed, "training", reader.number),
             "device": choice.device,
@@ -143,7 +141,7 @@ def round_of(spec: DataSpec, settings: Settings, choice: Choice) -> Round:
     return Round(settings, choice, spec, trained)
 
 
-def recipe(reader: Reader, settings: Settings) -> TextRecipe:
+def recipe_of(reader: Reader, settings: Settings) -> TextRecipe:
     """How the reader is trained: as its preset says, towards its own rate."""
     name = reader.net.name
     preset = RECIPES[settings.recipe][name]
@@ -155,41 +153,37 @@ def recipe(reader: Reader, settings: Settings) -> TextRecipe:
     return replace(preset, aim=aim, gate=gate, restarts=settings.restarts, epochs=epochs)
 
 
-def selecting_tasks(this: Round) -> list[Task]:
+def selecting_tasks(this: Round) -> Iterator[Task]:
     """What every rationale model selects."""
     versions = planning.versions((selections.PRECISION, selections.RECALL))
-    work = []
     for panel, training in this.trained.items():
         if panel.rate is not None:
             arguments = {"spec": this.spec, "panel": panel, "metrics": versions, "device": this.choice.device}
-            work.append(make_task(selections.select, arguments, [training], name=f"select: {title(panel)}"))
-    return work
+            yield make_task(selections.select, arguments, [training], name=f"select: {title(panel)}")
 
 
-def page_tasks(this: Round) -> list[Task]:
+def page_tasks(this: Round) -> Iterator[Task]:
     """The documents that the page shows, and the lines of Fig. 8."""
     shared = {"spec": this.spec, "factors": data.factors(this.spec)}
     example = {**shared, "samples": this.settings.samples}
-    work = [make_task(tasks.show, example, name=f"example, {this.spec.setting.kind}")]
+    yield make_task(tasks.show, example, name=f"example, {this.spec.setting.kind}")
     if any(panel.rate is not None for panel in this.trained):
-        work.append(make_task(selections.optimum, shared, name="lines of Fig. 8"))
-    return work
+        yield make_task(selections.optimum, shared, name="lines of Fig. 8")
 
 
-def explaining_tasks(method: Method, this: Round) -> list[Work]:
-    """Tasks of one method on all models of the main rate, and rows for those it cannot meet."""
+def explaining_tasks(methods: Sequence[Method], this: Round) -> Iterator[Work]:
+    """Tasks of every method on all models of the main rate, and rows for those who cannot meet."""
     main = [panel for panel in this.trained if panel.rate in (None, rates(this.spec, this.settings)[0])]
     panels = [*main, Panel(this.spec.setting.kind)]  # the last is that of no model: -1 is its place
     needs = [this.trained[panel] for panel in main]
 
-    def ask(index: int) -> list[Task]:
+    def ask(method: Method, index: int) -> Iterator[Task]:
         panel = panels[index]
         arguments = {"spec": this.spec, "index": index, "ask": ask_of(method, panel, this), "panel": panel}
         where = panel.kind if method.null else title(panel)
-        return [make_task(tasks.explain, arguments, needs, name=f"explain: {method.name}, {where}")]
+        yield make_task(tasks.explain, arguments, needs, name=f"explain: {method.name}, {where}")
 
-    templates = [panel.row("scores", "articles") for panel in main]
-    return planning.asked(method, templates, unable=unable, ask=ask)
+    return planning.asked(methods, [panel.row("scores", "articles") for panel in main], ask, unable)
 
 
 def ask_of(method: Method, panel: Panel, this: Round) -> Ask:
@@ -200,7 +194,7 @@ def ask_of(method: Method, panel: Panel, this: Round) -> Ask:
         metrics=planning.versions(this.settings.metrics),
         show=panel.model_seed < 1,
         keep=bool(method.belongs_to),
-        seed=seeds.derive(this.choice.seed, "method", panel.model_seed),
+        seed=this.seed("method", panel.model_seed),
         device=this.choice.device,
     )
 

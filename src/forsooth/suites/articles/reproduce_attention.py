@@ -3,30 +3,28 @@
 from dataclasses import replace
 from functools import partial
 
-import pandas as pd
+from pandas import DataFrame, concat
 
 from forsooth import papers
 from forsooth.counted import counted
 from forsooth.frames import lines_by, only
 from forsooth.records import Choice, Judgement, Outcome, Plan, Reproduction
 from forsooth.scores.selection import ATTR_WORDS
-from forsooth.stats import SHARE, Interval, mean_interval, share_interval, variance_ratio_interval
+from forsooth.stats import mean_interval
 from forsooth.suites.articles import documents
+from forsooth.suites.articles.claims import beside_published, claims_of_figure, far_from_one, wider
 from forsooth.suites.articles.plan import plan
 from forsooth.suites.articles.sentences import (
-    FAR,
     accurate,
     basis,
     documents_of,
     nothing_to_judge,
-    published_claim,
 )
 from forsooth.suites.articles.settings import ATTENTION, PAPER, Settings
-from forsooth.suites.verdicts import above, around, below, judgement
+from forsooth.suites.verdicts import judgement
 
 ALL_ATTENTION = replace(PAPER, models=(ATTENTION,), methods=("attention",), samples=None)
 WORDS = {"attr_words": "correlating", "attr_words_non_correlating": "non_correlating", "attr_words_other": "other"}
-EXCLUSIVE = 0.9  # from this Attr% on attention lies on articles "exclusively"
 OF_DOCUMENTS = {"model_seed": "training", "sample": "document", "value": "attr"}
 COLUMNS = [
     *("kind", "training", "document", "label", "words", "articles", "attr", "attr_non_correlating", "frequency"),
@@ -53,54 +51,20 @@ def judge_table_1(outcome: Outcome) -> Judgement:
     return judgement(table.round(2), sentences)
 
 
-def training_means(rows: pd.DataFrame) -> pd.DataFrame:
+def training_means(rows: DataFrame) -> DataFrame:
     """Mean over documents of Attr% and of the frequency, for each training and each kind of words."""
     own = only(rows, metric=WORDS, model=ATTENTION)
     own = counted(own.assign(words=own["metric"].map(WORDS)), ATTR_WORDS)  # a map without weight has none on any kind
     return own.groupby(["kind", "words", "model_seed"], sort=False, as_index=False)[["value", "frequency"]].mean()
 
 
-def line_of(means: pd.DataFrame) -> dict[str, float]:
+def line_of(means: DataFrame) -> dict[str, float]:
     """One kind of words in one kind of data, in %."""
     return {
         **mean_interval(100 * means["value"], bounds=(0, 100)).columns("attr", "low", "high", "trainings"),
         "sd": 100 * means["value"].std(),
         "frequency": 100 * means["frequency"].mean(),
     }
-
-
-def far_from_one(means: pd.DataFrame) -> list[str]:
-    """For each kind of data: is Attr% far from 1, and is it more than the frequency?"""
-    sentences = []
-    for kind, own in means.groupby("kind", sort=False):
-        by_words = dict(tuple(own.groupby("words")))
-        attr = mean_interval(by_words["correlating"]["value"], bounds=SHARE)
-        sentences.append(below(f"{kind}: attention on correlating articles is far from 1 (below {FAR})", attr, FAR))
-        for words in ("correlating", "non_correlating"):
-            if words in by_words:
-                excess = mean_interval(by_words[words]["value"] - by_words[words]["frequency"])
-                sentences.append(above(f"{kind}: {words} articles get more than their frequency (excess)", excess))
-    return sentences
-
-
-def beside_published(table: pd.DataFrame) -> list[str]:
-    """Every published number beside ours."""
-    sentences = []
-    for line in table[table["published"].notna()].itertuples():
-        ours = Interval(line.attr, line.low, line.high, line.trainings)
-        spreads = f"spread {line.sd:.1f}, published {line.published_sd:.1f}"
-        sentences.append(around(f"{line.kind}: Attr% on {line.words} words, in %", ours, line.published, spreads))
-    return sentences
-
-
-def wider(means: pd.DataFrame) -> list[str]:
-    """The verdict on "trainings of CN differ more than those of Article"; nothing where they are too few."""
-    own = only(means, words="correlating")
-    values = {kind: group["value"] for kind, group in own.groupby("kind")}
-    if not {"Article", "CN"} <= set(values) or min(map(len, values.values())) <= 2:
-        return []
-    ratio = variance_ratio_interval(values["CN"], values["Article"])
-    return [above("Trainings of CN differ more than those of Article (ratio of variances)", ratio, 1.0)]
 
 
 def plan_figure(settings: Settings, choice: Choice) -> Plan:
@@ -118,36 +82,8 @@ def judge_figure(outcome: Outcome, *, shown: int) -> Judgement:
         if outcome.settings.trainings > 1:
             sentences.append(f"Training {training}.")
         sentences += claims_of_figure(str(kind), group)
-    table = pd.concat(tables, ignore_index=True)
+    table = concat(tables, ignore_index=True)
     return judgement(table.round(4), [*sentences, accurate(outcome.rows, "6.1")])
-
-
-def claims_of_figure(kind: str, table: pd.DataFrame) -> list[str]:
-    """The claims on one training, from a line for each document."""
-    local = mean_interval(table["articles_above_neighbours"] - table["others_above_neighbours"])
-    peaks = f"{kind}: articles stand out from their neighbours (share of peaks, less that of others)"
-    largest = (
-        f"{kind}: articles do not stand out in the document (share whose largest weight is on a correlating article)"
-    )
-    return [
-        *claims_on_share(kind, table),
-        above(peaks, local),
-        below(largest, share_interval(table["largest_is_article"]), FAR),
-    ]
-
-
-def claims_on_share(kind: str, table: pd.DataFrame) -> list[str]:
-    """What the paper says of Attr% in this kind of data."""
-    attr = mean_interval(table["attr"], bounds=SHARE)
-    if kind == "CN":
-        return [above(f"CN: attention lies on correlating articles exclusively (over {EXCLUSIVE})", attr, EXCLUSIVE)]
-    if kind == "NC":
-        return [below("NC: Attr% is far from 1", attr, FAR)]
-    excess = mean_interval(table["attr"] - table["frequency"])
-    return [
-        around("Article: Attr% of attention on articles", attr, published_claim("6.1", "attr_articles")),
-        above("Article: that is better than random (excess over the frequency)", excess),
-    ]
 
 
 def figure(number: int, title: str, kinds: tuple[str, ...], shown: int) -> Reproduction:

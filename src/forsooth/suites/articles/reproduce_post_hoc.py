@@ -2,16 +2,16 @@
 
 from dataclasses import replace
 
-import pandas as pd
+from pandas import DataFrame
 
 from forsooth.counted import counted
-from forsooth.frames import lines_by, only
+from forsooth.frames import lines_by, only, without
 from forsooth.records import NO_MODEL, Judgement, Outcome, Reproduction
 from forsooth.scores.selection import ATTR_WORDS
-from forsooth.stats import SHARE, Interval, samples_and_trainings
 from forsooth.suites.articles.plan import plan
 from forsooth.suites.articles.sentences import FAR, basis, nothing_to_judge
 from forsooth.suites.articles.settings import PAPER
+from forsooth.suites.articles.tables import attr_interval
 from forsooth.suites.verdicts import judgement
 
 EVERY_METHOD = replace(PAPER, trainings=3, rates_article=(), rates_halves=(), samples=60)
@@ -23,7 +23,7 @@ def judge(outcome: Outcome) -> Judgement:
     """Attr% on the correlating articles by kind of data, model and method, over documents and trainings."""
     rows = outcome.rows
     scored = only(rows[rows["sample"].ge(0)], metric="attr_words")
-    if scored[scored["model"].ne(NO_MODEL)].empty:
+    if without(scored, model=NO_MODEL).empty:
         raise nothing_to_judge("model", outcome)
     table = lines_by(scored, GROUP, line_of)
     sentences = [
@@ -35,7 +35,7 @@ def judge(outcome: Outcome) -> Judgement:
     return judgement(table.round(4), sentences)
 
 
-def line_of(rows: pd.DataFrame) -> dict[str, float]:
+def line_of(rows: DataFrame) -> dict[str, float]:
     """One method for the trainings of one model, from a row for each document and training.
 
     A map without any weight counts as 0, as it does on the board: `failed` is the share of those, and `attr_defined`
@@ -53,12 +53,7 @@ def line_of(rows: pd.DataFrame) -> dict[str, float]:
     }
 
 
-def attr_interval(rows: pd.DataFrame) -> Interval:
-    """Mean Attr% over documents and, where there are several, trainings; the page draws it as it is printed here."""
-    return samples_and_trainings(rows, bounds=SHARE)
-
-
-def silent(table: pd.DataFrame) -> list[str]:
+def silent(table: DataFrame) -> list[str]:
     """A map that is zero everywhere has no share of its own. Who gave how many of them."""
     lines = table[table["failed"] > 0].itertuples()
     who = [f"{r.kind}, {r.model}, {r.method}: {r.failed:.0%}, without them {r.attr_defined:.2f}" for r in lines]
@@ -67,10 +62,10 @@ def silent(table: pd.DataFrame) -> list[str]:
     return [f"Maps without any weight have no Attr% and count as 0. {'; '.join(who)}."]
 
 
-def verdicts(table: pd.DataFrame) -> list[str]:
+def verdicts(table: DataFrame) -> list[str]:
     """For every kind of data and model: who is near 1, who is far from it, and who is no better than a constant map."""
     sentences = []
-    for (kind, model), own in table[table["model"].ne(NO_MODEL)].groupby(["kind", "model"], sort=False):
+    for (kind, model), own in without(table, model=NO_MODEL).groupby(["kind", "model"], sort=False):
         parts = [
             f"near 1 (interval above {NEAR_ONE}): {listed(own[own['low'] > NEAR_ONE])}",
             f"far from 1 (interval below {FAR}): {listed(own[own['high'] < FAR])}",
@@ -80,7 +75,7 @@ def verdicts(table: pd.DataFrame) -> list[str]:
     return sentences
 
 
-def listed(table: pd.DataFrame) -> str:
+def listed(table: DataFrame) -> str:
     """The methods with their intervals, the highest first."""
     lines = table.sort_values("attr", ascending=False).itertuples()
     return ", ".join(f"{r.method} {r.attr:.2f} [{r.low:.2f}, {r.high:.2f}]" for r in lines) or "none"

@@ -1,9 +1,10 @@
 """What every judgement of the suite says: on what it rests, who was left out, and whether the models are accurate."""
 
 import pandas as pd
+from pandas import DataFrame
 
 from forsooth import papers
-from forsooth.frames import only
+from forsooth.frames import only, without
 from forsooth.records import Outcome, UsageError
 from forsooth.stats import share_interval
 from forsooth.suites.articles.documents import PART
@@ -29,9 +30,9 @@ def basis(outcome: Outcome) -> str:
     )
 
 
-def left_out(trained: pd.DataFrame) -> str:
+def left_out(trained: DataFrame) -> str:
     """Who did not pass, with what accuracy, and how many words a rationale model selects: with none it is dead."""
-    lost = trained[trained["status"].ne("ok")].to_dict("records")
+    lost = without(trained, status="ok").to_dict("records")
     if not lost:
         return ""
     return f" Left out: {'; '.join(map(describe_training, lost))}."
@@ -53,15 +54,15 @@ def published_claim(section: str, quantity: str) -> float:
     return float(claims.loc[(section, quantity), "value"])
 
 
-def accurate(rows: pd.DataFrame, section: str) -> str:
+def accurate(rows: DataFrame, section: str) -> str:
     """The verdict on "all models achieve over 97 % accuracy"."""
     limit = published_claim(section, "accuracy")
-    right = rows.loc[rows["metric"].eq("accuracy"), "value"] > limit
+    right = only(rows, metric="accuracy")["value"] > limit
     claim = f"All models achieve over {limit:.0%} accuracy (share)"
     return verdict(claim, share_interval(right), holds=bool(right.all()), fails=True)
 
 
-def documents_of(outcome: Outcome, who: str) -> pd.DataFrame:
+def documents_of(outcome: Outcome, who: str) -> DataFrame:
     """The rows of documents; UsageError where nobody who could weigh their words passed the gate."""
     own = only(outcome.rows, part=PART)
     if own.empty:

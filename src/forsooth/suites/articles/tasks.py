@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 from dataclasses import asdict, replace
-from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -13,13 +12,13 @@ from forsooth.datasets.remarks import split_sizes
 from forsooth.engine import task
 from forsooth.models import train_text
 from forsooth.models.on_vectors import NoModel
-from forsooth.records import NO_MODEL, Cell, Metric, Row
+from forsooth.records import NO_MODEL, Cell, Facts, Metric, Row
 from forsooth.scores import selection
 from forsooth.suites import explain as explaining
 from forsooth.suites import networks
 from forsooth.suites.articles import data
 from forsooth.suites.articles.data import Chosen, DataSpec, Panel
-from forsooth.suites.articles.word_weights import Ask, WordWeights, weigh_words
+from forsooth.suites.articles.questions import Ask, WordWeights, weigh_words
 from forsooth.suites.choose import placed
 from forsooth.suites.networks import NetSpec
 
@@ -38,7 +37,7 @@ def train(*, spec: DataSpec, net: NetSpec, recipe: train_text.TextRecipe, panel:
     return Cell(rows=(row,), tensors=networks.weights_of(trained.module), facts=facts)
 
 
-def outcome(trained: train_text.TrainedText) -> dict[str, Any]:
+def outcome(trained: train_text.TrainedText) -> Facts:
     """How a training went."""
     return {
         "passed": trained.passed,
@@ -82,7 +81,7 @@ def explain(*trained: Cell, spec: DataSpec, index: int, ask: Ask, panel: Panel) 
 def scored(model: nn.Module, chosen: Chosen, ask: Ask, panel: Panel, template: Row) -> Cell:
     """The weights of the words of the chosen documents, scored, and what of them is kept."""
     weighed = weigh_words(model, chosen, ask, fit=chosen.documents.dataset.splits["train"])
-    facts: dict[str, Any] = {"drawn": data.drawn(chosen, panel.kind)}
+    facts: Facts = {"drawn": data.drawn(chosen, panel.kind)}
     if any(weighed.failures):
         facts["failed"] = True
     if weighed.notes:

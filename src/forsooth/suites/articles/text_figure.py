@@ -5,7 +5,6 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection, PatchCollection
@@ -13,13 +12,15 @@ from matplotlib.figure import Figure
 from matplotlib.font_manager import findfont, get_font
 from matplotlib.patches import Patch, Rectangle
 from numpy.typing import NDArray
+from pandas import DataFrame
 
 from forsooth.frames import only
 from forsooth.records import NO_MODEL
-from forsooth.report.aggregate import Results, levels
+from forsooth.report.aggregate import Results, levels, methods_in
+from forsooth.report.axes import legend_below
 from forsooth.report.drawing import BLUE, GREEN, INK, MUTED, ORANGE, Drawing, Tables, note, sheet
-from forsooth.suites.axes import legend_below
-from forsooth.wording import Place, lines_of, placed, text
+from forsooth.report.passages import texts
+from forsooth.wording import Place, lines_of, placed
 
 Floats = NDArray[np.float64]
 POINTS = 8.0  # size of the letters
@@ -32,7 +33,6 @@ LETTERS: dict[str, Any] = {"family": FONT, "fontsize": POINTS, "parse_math": Fal
 UNKNOWN = "?"
 NAMED = 60  # words, of which each still has room for its name below its bar
 LONGEST = 12  # letters of a name there
-COLUMNS = ("tensor", "shows", "kind", "model", "method", "words", "place")
 LEGEND = [
     Patch(color=ORANGE, label="correlating articles"),
     Patch(color=BLUE, label="non-correlating articles"),
@@ -56,10 +56,10 @@ class Page(NamedTuple):
     maps: dict[str, Floats]
 
 
-def articles_text(results: Results, tables: Tables) -> tuple[Drawing, ...]:
+def articles_text(results: Results, tables: Tables) -> Iterator[Drawing]:
     """The first document for each kind of data and each model, painted by every method; the page has all as text."""
-    return tuple(
-        Drawing(
+    for page in _pages(results):
+        yield Drawing(
             name=f"articles_text_{page.kind}_{page.model}",
             title=f"One document in colour: {page.kind}, {page.model}",
             caption="The darker a word, the larger its |attribution|, as a share of the largest of the document. "
@@ -70,24 +70,20 @@ def articles_text(results: Results, tables: Tables) -> tuple[Drawing, ...]:
             figure=_paragraphs(page.document, page.maps),
             aside=True,
         )
-        for page in _pages(results)
-    )
 
 
-def articles_attention(results: Results, tables: Tables) -> tuple[Drawing, ...]:
+def articles_attention(results: Results, tables: Tables) -> Iterator[Drawing]:
     """Attention weight of every word of one document, as Figs. 5 and 7 of [zhou2022feature]."""
     pages = [page for page in _pages(results) if "attention" in page.maps]
-    if not pages:
-        return ()
-    drawing = Drawing(
-        name="articles_attention",
-        title="Attention on every word of one document",
-        caption="Each bar is a word, in the order of the text, its height the attention weight. A model that is "
-        "right must read the orange words; the others tell nothing (Figs. 5 and 7 of the paper).",
-        alt=f"Bars of attention weights for {', '.join(page.kind for page in pages)}",
-        figure=_attention(pages),
-    )
-    return (drawing,)
+    if pages:
+        yield Drawing(
+            name="articles_attention",
+            title="Attention on every word of one document",
+            caption="Each bar is a word, in the order of the text, its height the attention weight. A model that is "
+            "right must read the orange words; the others tell nothing (Figs. 5 and 7 of the paper).",
+            alt=f"Bars of attention weights for {', '.join(page.kind for page in pages)}",
+            figure=_attention(pages),
+        )
 
 
 def _attention(pages: Sequence[Page]) -> Figure:
@@ -115,25 +111,20 @@ def _bars(axis: Axes, document: Document, weights: Floats) -> None:
 
 def _pages(results: Results) -> Iterator[Page]:
     """Every kind of data and model that has a map of its own; maps that ignore the model are on all pages."""
-    pictures = pd.DataFrame(results.run["pictures"]).reindex(columns=list(COLUMNS))
-    pictures = only(pictures, tensor=list(results.pictures))
-    pictures = pictures[pd.to_numeric(pictures["place"]).fillna(0).eq(0)]  # the first; runs of before had no places
-    documents = only(pictures, shows="document")
-    weights = only(pictures, shows="weights")
-    for kind, own in documents.groupby(documents["kind"].map(text), sort=False):
+    shown = only(texts(results), place=0)  # the first
+    for kind, own in only(shown, shows="document").groupby("kind", sort=False):
         first = own.iloc[0]
         document = Document([_plain(word) for word in first["words"]], results.pictures[first["tensor"]])
         for model in levels(results, "model"):
-            here = weights[weights["kind"].map(text).eq(kind) & weights["model"].isin([model, NO_MODEL])]
+            here = only(shown, shows="weights", kind=kind, model=(model, NO_MODEL))
             if here["model"].eq(model).any():
                 yield Page(kind, model, document, _maps(results, here))
 
 
-def _maps(results: Results, pictures: pd.DataFrame) -> dict[str, Floats]:
+def _maps(results: Results, pictures: DataFrame) -> dict[str, Floats]:
     """The weights (length,) of each method, in the order of the run."""
     tensors = dict(zip(pictures["method"], pictures["tensor"], strict=True))
-    methods = [name for name in results.run["methods"] if name in tensors]
-    return {name: results.pictures[tensors[name]].astype(float) for name in methods}
+    return {name: results.pictures[tensors[name]].astype(float) for name in methods_in(results, pictures)}
 
 
 def _plain(word: str) -> str:

@@ -123,7 +123,7 @@ def robust(table: DataFrame, own: DataFrame) -> list[str]:
     """Whether the score and the order of methods that look at a model stay when objects have other sizes or places."""
     rows = only(own, part=("samples", "robustness"), mask="object")
     rows = rows.assign(kind=rows["placing"])
-    table = table[~table.index.isin(NULLS)]  # nulls tie, or never move
+    table = table.drop(list(NULLS), errors="ignore")  # nulls tie, or never move
     places = [column for column in table if column.startswith("at_")]
     return [robust_at(place, table[["value", place]].dropna(), rows) for place in places]
 

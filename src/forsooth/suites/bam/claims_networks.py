@@ -54,12 +54,9 @@ def unharmed(table: DataFrame, net: str, without: str, what: str) -> list[str]:
     if (net, without, "confidence_rises") not in table.index:
         return [line]
     claim = f"Share of images of {net} that gain confidence without {what}"
-    return [line, confidence(claim, share_of(table, net, without, "confidence_rises"), published_share(net, without))]
-
-
-def published_share(net: str, without: str) -> float:
-    table = papers.table("bam_figure_2").set_index(["net", "shown", "metric"])["value"]
-    return float(table[net, without, "confidence_rises"]) / 100
+    published = papers.table("bam_figure_2").set_index(["net", "shown", "metric"])["value"]
+    key = (net, without, "confidence_rises")
+    return [line, confidence(claim, share_of(table, *key), published[key] / 100)]
 
 
 def confidence(claim: str, rises: Interval, published: float) -> str:

@@ -8,10 +8,9 @@ from pandas import DataFrame
 from forsooth.frames import only
 from forsooth.stats.bootstrap import DRAWS, ENDS, draw, resampled_means, resampled_ranks, value_array
 from forsooth.stats.intervals import Floats
-from forsooth.suites.bam.settings import PUBLISHED
+from forsooth.suites.bam.settings import METRICS, PUBLISHED
 from forsooth.suites.verdicts import outcome
 
-METRICS = ("mcs", "idr", "iir")
 VG = "gradient"
 SURE = 0.95  # share of draws in which a claim on ranks must hold
 FEWEST_MAPS = 3

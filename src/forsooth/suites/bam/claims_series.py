@@ -1,5 +1,7 @@
 """Verdicts on the claims of section 5.1 on series over k: who follows the accuracy drop, and how far maps change."""
 
+from collections.abc import Iterator
+
 import numpy as np
 from pandas import DataFrame
 
@@ -30,8 +32,7 @@ def claims_series(table: DataFrame, rhos: DataFrame, ranges: DataFrame) -> list[
     ]
 
 
-def published_rhos(table: DataFrame) -> list[str]:
-    lines = []
+def published_rhos(table: DataFrame) -> Iterator[str]:
     columns = ["rho", "rho_low", "rho_high", "published"]
     for name, rho, low, high, published in table[columns].itertuples():
         result = "differs"
@@ -39,8 +40,7 @@ def published_rhos(table: DataFrame) -> list[str]:
             result = "agrees"
         elif not np.isfinite(low):
             result = "inconclusive"
-        lines.append(f"rho of {name}: {result}. Ours {rho:.2f} [{low:.2f}, {high:.2f}]; published {published:.2f}.")
-    return lines
+        yield f"rho of {name}: {result}. Ours {rho:.2f} [{low:.2f}, {high:.2f}]; published {published:.2f}."
 
 
 def follows_best(short: str, name: str, whom: str, table: DataFrame, rhos: DataFrame) -> list[str]:

@@ -1,22 +1,21 @@
 """The task that asks a method: maps of two networks or of two inputs, and how much each gives to the object."""
 
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 from torch import Tensor
 
 from forsooth.engine import FLAT, task
-from forsooth.records import BROKEN, SCORED, Cell, Row, Status
+from forsooth.records import BROKEN, SCORED, Cell, Facts, Row, Status
 from forsooth.scores import metric as metric_of
-from forsooth.scores.contrast import g_c, iir, random_masks
+from forsooth.scores.contrast import g_c, random_masks
 from forsooth.seeds import generator
 from forsooth.suites import explain
 from forsooth.suites.bam import data
 from forsooth.suites.bam.data import DataSpec, Images
-from forsooth.suites.bam.saliency import BACKGROUND, NOTHING, SaliencyProbe, Side
+from forsooth.suites.bam.questions import BACKGROUND, NOTHING, SaliencyProbe, Side
 from forsooth.suites.bam.settings import AS_BUILT
 from forsooth.suites.bam.specs import Ask, Panel
 from forsooth.suites.bam.tasks import facts_of
@@ -41,9 +40,9 @@ def explain_network(*cells: Cell, spec: DataSpec, panel: Panel, ask: Ask) -> Cel
     return Cell(rows=tuple(rows), tensors=maps, facts={**probe_facts(probe), **pictures(maps, panel, ask.method)})
 
 
-def probe_facts(probe: SaliencyProbe) -> dict[str, Any]:
+def probe_facts(probe: SaliencyProbe) -> Facts:
     """Who took part; and whether the method failed somewhere, so that it is asked again in the next run."""
-    facts: dict[str, Any] = {"drawn": class_counts(probe)}
+    facts: Facts = {"drawn": class_counts(probe)}
     if any(note.maps is None for note in probe.notes.values()):
         facts["failed"] = True
     return facts | probe.leftovers()
@@ -67,7 +66,7 @@ def gap_rows(probe: SaliencyProbe, template: Row) -> list[Row]:
     return rows
 
 
-def class_counts(probe: SaliencyProbe) -> list[dict[str, Any]]:
+def class_counts(probe: SaliencyProbe) -> list[Facts]:
     """Who took part in each role, by the class of the scene and of the object, for the run to keep."""
     count = probe.ask.samples
     world = probe.spec.world
@@ -184,10 +183,13 @@ def compare(template: Row, sides: Pair, mask: Tensor, samples: Tensor, *, zero: 
     """
     one, two = sides
     metric = str(template.metric)
+    score = metric_of(metric).function
+    if metric == "iir":
+        score = partial(score, zero=zero)
     rows = explain.rows_by_sample(
         template.having(comparison=f"{one.name}/{two.name}"),
         samples,
-        value=score_function(metric, zero)(one.saliency, two.saliency, mask),
+        value=score(one.saliency, two.saliency, mask),
         first=g_c(one.saliency, mask),
         second=g_c(two.saliency, mask),
         right_first=one.correct.int(),
@@ -195,13 +197,6 @@ def compare(template: Row, sides: Pair, mask: Tensor, samples: Tensor, *, zero: 
     )
     reasons = [pair_status(sides, place, metric, row.value) for place, row in enumerate(rows)]
     return [row.having(status=status, message=why) for row, (status, why) in zip(rows, reasons, strict=True)]
-
-
-def score_function(metric: str, zero: str) -> Callable[..., Tensor]:
-    """The metric; of IIR with what 0 before and after is."""
-    if metric == "iir":
-        return partial(iir, zero=zero)  # type: ignore[arg-type]
-    return metric_of(metric).function
 
 
 def pair_status(sides: Pair, place: int, metric: str, value: float | None) -> Reason:
@@ -284,7 +279,7 @@ def example_maps(probe: SaliencyProbe, panel: Panel) -> dict[str, Tensor]:
     return maps
 
 
-def pictures(maps: Mapping[str, Tensor], panel: Panel, method: str) -> dict[str, Any]:
+def pictures(maps: Mapping[str, Tensor], panel: Panel, method: str) -> Facts:
     """Where the page finds the maps, if there are any."""
     if not maps:
         return {}

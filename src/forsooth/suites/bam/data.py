@@ -8,7 +8,7 @@ from torch import Tensor
 
 from forsooth.datasets.pasted import VARIANTS, Pastes, common, pairs, pasted, rendered
 from forsooth.datasets.worlds import WorldSpec, with_digest, world
-from forsooth.records import Dataset
+from forsooth.records import Dataset, Facts
 from forsooth.seeds import derive
 from forsooth.suites import choose
 from forsooth.suites.bam.settings import AS_BUILT, Settings
@@ -114,17 +114,12 @@ def images(
     pastes = replace(table(spec, k), placing=VARIANTS[placing])
     rows = pastes.splits["test"]
     if first_only:
-        rows = of_first_class(spec, pastes, rows)
+        rows = rows[world(spec.world).scenes.y[pastes.scene[rows]] == FIRST]
     chosen = select(spec, pastes, rows, count, role=f"explained {k}")
     both, alpha = render(spec, pastes, chosen.rows, "os")
     scenes, _ = render(spec, pastes, chosen.rows, "s")
     objects, _ = render(spec, pastes, chosen.rows, "og")
     return Images(*chosen, both, scenes, objects, alpha > 0)
-
-
-def of_first_class(spec: DataSpec, pastes: Pastes, rows: Tensor) -> Tensor:
-    """Those of the rows (n,) of a table whose scene is of the class that always has the common feature."""
-    return rows[world(spec.world).scenes.y[pastes.scene[rows]] == FIRST]
 
 
 def labels_of(net: NetSpec, seen: Images) -> Tensor:
@@ -156,9 +151,7 @@ def select(spec: DataSpec, pastes: Pastes, rows: Tensor, count: int | None, *, r
     return Selection(rows, scene[rows], kind[rows])
 
 
-def class_counts(
-    spec: WorldSpec, chosen: Selection | Images, *, role: str, where: Mapping[str, Any]
-) -> list[dict[str, Any]]:
+def class_counts(spec: WorldSpec, chosen: Selection | Images, *, role: str, where: Mapping[str, Any]) -> list[Facts]:
     """How many images of each class of scenes, and of each of objects, for the run to keep (`choose.classes_of`)."""
     here = world(spec)
     scenes = here.scenes.facts["classes"]

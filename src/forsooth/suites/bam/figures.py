@@ -14,9 +14,9 @@ from pandas import DataFrame, concat
 
 from forsooth.frames import only
 from forsooth.report.aggregate import Results
+from forsooth.report.axes import Look, legend_below, marks, names_beside
 from forsooth.report.drawing import BLUE, INK, MUTED, NULL, ORANGE, VERMILION, Drawing, Tables, colours, note, sheet
 from forsooth.stats.bootstrap import TRIALS
-from forsooth.suites.axes import Look, legend_below, marks, names_beside
 from forsooth.suites.bam import tables as numbers
 from forsooth.suites.bam.tasks import UNFAMILIAR
 
@@ -54,16 +54,14 @@ class Exhibit(NamedTuple):
     draw: Callable[[Results, DataFrame], tuple[int, Figure] | None]
 
 
-def draw_exhibit(results: Results, tables: Tables, *, exhibit: Exhibit) -> tuple[Drawing, ...]:
+def draw_exhibit(results: Results, tables: Tables, *, exhibit: Exhibit) -> Iterator[Drawing]:
     """The figure of every architecture; none of a run of another suite."""
-    drawings = []
     for model, end, rows in each_model(results):
         drawn = exhibit.draw(results, rows)
         if drawn is not None:
             count, figure = drawn
             alt = exhibit.alt.format(count=count, model=model)
-            drawings.append(Drawing(exhibit.name + end, exhibit.title, exhibit.caption, alt, figure))
-    return tuple(drawings)
+            yield Drawing(exhibit.name + end, exhibit.title, exhibit.caption, alt, figure)
 
 
 def each_model(results: Results) -> Iterator[tuple[str, str, DataFrame]]:

@@ -10,7 +10,7 @@ from forsooth.attributions import METHODS, concepts
 from forsooth.engine import make_task
 from forsooth.models import recipes, weights
 from forsooth.models.recipes import Recipe
-from forsooth.records import Choice, Dataset, Method, Plan, Task
+from forsooth.records import Choice, Dataset, Facts, Method, Plan, Task
 from forsooth.scores import functionless
 from forsooth.suites import planning
 from forsooth.suites.bam import contrasts, tasks, tcav
@@ -33,15 +33,14 @@ COARSE = (F_O, F_S, F_0)
 
 
 @dataclass(frozen=True)
-class Round:
+class Round(planning.Round):
     """Every network of one architecture trained once, and all that is asked of them."""
 
     settings: Settings
-    choice: Choice
     spec: DataSpec
     panel: Panel
 
-    def arguments(self, **own: Any) -> dict[str, Any]:
+    def arguments(self, **own: Any) -> Facts:
         """Those of a task, with what all tasks share."""
         return {"spec": self.spec, "panel": self.panel, **own}
 
@@ -93,7 +92,7 @@ def training_task(this: Round, net: NetSpec) -> Task:
         recipe=recipe_of(settings),
         weights=weights.weights_in(settings.weights, net.name),
         initial_weights=weights.weights_file(settings.initial_weights, argument="initial_weights"),
-        seed=seeds.derive(this.choice.seed, "training", net.name, *number),
+        seed=this.seed("training", net.name, *number),
         device=this.choice.device,
     )
     return make_task(tasks.train, arguments, name=f"train {net.name}, {arch}")
@@ -122,7 +121,7 @@ def concept_task(this: Round, trained: Sequence[Task]) -> Task:
         count=settings.samples_per_k,
         level=settings.level,
         settings=CONCEPTS[settings.tcav],
-        seed=seeds.derive(this.choice.seed, "tcav"),
+        seed=this.seed("tcav"),
         device=this.choice.device,
     )
     return make_task(tcav.ask_tcav, this.arguments(ask=ask), trained, name="TCAV")
@@ -148,7 +147,7 @@ def explaining_task(this: Round, method: Method, needs: Sequence[Task]) -> Task:
         lowest=settings.lowest,
         zero=settings.zero,
         metrics=planning.versions(settings.metrics),
-        seed=seeds.derive(this.choice.seed, "method"),
+        seed=this.seed("method"),
         device=this.choice.device,
     )
     return make_task(contrasts.explain_network, this.arguments(ask=ask), needs, name=f"explain: {method.name}")

@@ -7,7 +7,7 @@ from functools import partial
 from pandas import DataFrame, concat
 
 from forsooth import papers
-from forsooth.frames import only
+from forsooth.frames import only, without
 from forsooth.records import Judgement, Outcome, Reproduction, UsageError
 from forsooth.stats.bootstrap import DRAWS
 from forsooth.suites.bam import tables
@@ -56,8 +56,7 @@ def class_numbers(outcome: Outcome) -> dict[str, int]:
 
 def judge_contrasts(outcome: Outcome, *, metrics: Sequence[str]) -> Judgement:
     """Figs. 4, 8 and 10: MCS, IDR or IIR with their baselines, and the claims on them."""
-    table, lines = contrasts(outcome.rows, metrics)
-    return judgement(table, lines)
+    return judgement(*contrasts(outcome.rows, metrics))
 
 
 def judge_everything(outcome: Outcome) -> Judgement:
@@ -88,7 +87,7 @@ def contrasts(rows: DataFrame, metrics: Sequence[str]) -> tuple[DataFrame, list[
 
 def reasons(rows: DataFrame) -> str:
     """Why there are no scores, each reason once."""
-    return ", ".join(dict.fromkeys(rows[rows["message"].ne("")]["message"]))
+    return ", ".join(dict.fromkeys(without(rows, message="")["message"]))
 
 
 def judge_series(outcome: Outcome) -> Judgement:

@@ -44,6 +44,7 @@ RELEASED_MAPS = (  # under two names of the paper the released code has squares
 )
 KS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 AS_BUILT = "as_built"
+METRICS = ("mcs", "idr", "iir")  # of two maps each, whereas other scores take one
 
 
 @dataclass(frozen=True)
@@ -94,7 +95,7 @@ class Settings:
 
     models: tuple[str, ...] = ("resnet50",)
     methods: tuple[str, ...] = (*PUBLISHED, *MORE, *NULLS)
-    metrics: tuple[str, ...] = ("mcs", "idr", "iir")
+    metrics: tuple[str, ...] = METRICS
     ks: tuple[float, ...] = KS
     samples: int = 1000
     samples_expensive: int = 100
@@ -224,6 +225,6 @@ def check(settings: Settings) -> None:
     counts = ("samples", "samples_expensive", "samples_per_k", "samples_robustness", "trials", "trainings")
     check_range(settings, counts, 1, what="at least 1")
     check_range(settings, ("random_sets",), 2, what="at least 2")
-    check_words(settings, {"placings": VARIANTS})
+    check_words(settings, {"placings": VARIANTS, "metrics": METRICS})
     if AS_BUILT not in settings.placings:
         raise UsageError(f"`placings` must hold {AS_BUILT}, which is ranked, got {settings.placings}")

@@ -1,13 +1,14 @@
 """From the rows of a run to the numbers of its figures: the page and the reproductions read the same tables."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from pandas import DataFrame, concat
 
 from forsooth.counted import counted
 from forsooth.frames import only
+from forsooth.records import Facts
 from forsooth.scores import metric as metric_of
 from forsooth.scores.contrast import relative_difference
 from forsooth.stats import Interval, crossed_interval, samples_and_trainings
@@ -59,13 +60,10 @@ def contrast_table(rows: DataFrame, metric: str) -> DataFrame:
             line |= patch_columns(only(mine, part="samples"))
         if metric == "mcs" and method != TCAV:
             line["own_sets"] = own_sets(only(everyone, method=method, part="samples"))
-        lines.append(line | failure_columns(of_object(mine)))
+        scored = of_object(mine)
+        defined = means_of(scored[~scored["failed"]])
+        lines.append({**line, "failed": scored["failed"].mean(), "value_defined": defined})
     return DataFrame(lines)
-
-
-def failure_columns(rows: DataFrame) -> dict[str, float]:
-    """How many maps say nothing, and the mean without them."""
-    return {"failed": rows["failed"].mean(), "value_defined": means_of(rows[~rows["failed"]])}
 
 
 def means_of(rows: DataFrame) -> float:
@@ -183,15 +181,11 @@ def series(rows: DataFrame, method: str, ks: Sequence[float], *, samples: Sequen
     if inputs.empty:
         return Series([], np.empty((len(trainings), 0, 0)))
     values, names = value_array(inputs, ["k"], trainings=trainings, samples=samples)
-    return Series([k for (k,) in names], values, sets_of_series(own, trainings))
-
-
-def sets_of_series(rows: DataFrame, trainings: Sequence[int]) -> Floats | None:
-    """TCAV's values by random set: (trainings, sets, ks); None of a map."""
-    sets = only(rows, part="concept_sets")
-    if sets.empty:
-        return None
-    return value_array(sets, ["k"], trainings=trainings)[0]
+    sets = only(own, part="concept_sets")
+    by_set = None  # of a map
+    if len(sets):
+        by_set = value_array(sets, ["k"], trainings=trainings)[0]
+    return Series([k for (k,) in names], values, by_set)
 
 
 def series_table(rows: DataFrame) -> DataFrame:
@@ -210,7 +204,7 @@ def series_table(rows: DataFrame) -> DataFrame:
     return DataFrame(lines, columns=None if lines else ["method"])
 
 
-def series_line(own: Series, right: Accuracies) -> dict[str, Any]:
+def series_line(own: Series, right: Accuracies) -> Facts:
     means = resampled_means(own.values, everything_once(own.values))[0].tolist()
     by_k = dict(zip(own.ks, means, strict=True))
     rho = drop_correlation(own.values, right.at(own.ks), right.n, sets=own.sets)

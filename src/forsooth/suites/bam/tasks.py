@@ -5,9 +5,8 @@ No picture is stored but the patched ones: a task makes its images again from th
 
 import dataclasses
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -21,7 +20,7 @@ from forsooth.models.normalising import IMAGENET_MEAN, IMAGENET_SPREAD, column, 
 from forsooth.models.recipes import Recipe
 from forsooth.models.weights import WeightsFile
 from forsooth.plain import from_plain, to_plain
-from forsooth.records import NO_MODEL, Cell, Dataset, Row
+from forsooth.records import NO_MODEL, Cell, Dataset, Facts, Row
 from forsooth.scores.functionless import Patched, Search, functionless
 from forsooth.scores.verification import RARE, accuracy, accuracy_drop, confidence_rises, share, unfamiliar
 from forsooth.suites import networks
@@ -75,7 +74,7 @@ def train(
     dataset = normalised(data.dataset(spec, net))
     shape = {"side": dataset.x.shape[-1], "classes": len(set(dataset.y.tolist()))}
     build = partial(empty_network, arch, **shape)
-    facts: dict[str, Any] = {"said": notes(spec.world)}
+    facts: Facts = {"said": notes(spec.world)}
     if weights is not None:
         module: nn.Module = files.load_same(build(), weights)
     else:
@@ -151,28 +150,26 @@ def sets_of(net: NetSpec) -> tuple[Shown, ...]:
     return ("os", "s")
 
 
-def verification_rows(template: Row, net: NetSpec, outputs: Mapping[Shown, Tensor], label: Tensor) -> list[Row]:
+def verification_rows(template: Row, net: NetSpec, outputs: Mapping[Shown, Tensor], label: Tensor) -> Iterator[Row]:
     """Accuracy and strangeness of every set; then the accuracy drop of the common feature, or the confidence.
 
     outputs  set -> probabilities (n, classes)
     label    (n,)
     """
     template = template.having(net=net.name, k=net.k, n=len(label))
-    rows: list[Row] = []
     for shown, probability in outputs.items():
         own = template.having(shown=shown)
-        rows.append(own.having(metric="accuracy", value=accuracy(probability, label)))
-        rows.append(own.having(metric="unfamiliar", value=unfamiliar(probability, outputs[net.shown])))
+        yield own.having(metric="accuracy", value=accuracy(probability, label))
+        yield own.having(metric="unfamiliar", value=unfamiliar(probability, outputs[net.shown]))
     if net.k is not None:
         lost = accuracy_drop(outputs["os"], outputs["s"], label)
-        rows.append(template.having(shown="s", metric="drop", value=lost))
+        yield template.having(shown="s", metric="drop", value=lost)
     elif net.shown == "os":
         without: Shown = "og" if net.label == "object" else "s"
         rises = confidence_rises(outputs["os"], outputs[without], label)
         if len(rises):  # none where no output is correct
             own = template.having(shown=without, n=len(rises))
-            rows.append(own.having(metric="confidence_rises", value=share(rises)))
-    return rows
+            yield own.having(metric="confidence_rises", value=share(rises))
 
 
 def unfamiliar_sets(rows: Sequence[Row]) -> list[str]:
@@ -205,13 +202,11 @@ def find_patches(trained: Cell, *, spec: DataSpec, panel: Panel, search: Search,
     return Cell(rows=tuple(rows), tensors=tensors, facts={"said": [note], "found": share(found)})
 
 
-def patch_rows(template: Row, patched: Patched, samples: Tensor) -> list[Row]:
+def patch_rows(template: Row, patched: Patched, samples: Tensor) -> Iterator[Row]:
     """How far the outputs move, how visible a patch is, and whether that is enough."""
     measures = {"ratio": patched.ratio, "change": patched.change, "found": patched.found().double()}
-    rows: list[Row] = []
     for metric, values in measures.items():
-        rows += rows_by_sample(template.having(metric=metric), samples, value=values)
-    return rows
+        yield from rows_by_sample(template.having(metric=metric), samples, value=values)
 
 
 @task("bam.show", version=3, spec=FLAT, panel="about")

@@ -15,7 +15,7 @@ from forsooth.suites.bam import data
 from forsooth.suites.bam.data import DataSpec, Images
 from forsooth.suites.bam.specs import ConceptAsk, NetSpec, Panel, Shown, fine_name
 from forsooth.suites.bam.tasks import explained_network, facts_of
-from forsooth.suites.explain import rows_by_sample
+from forsooth.suites.explain import rows_by_sample, unless_undefined
 
 INSIDE = "1."  # the network behind the convolution that normalises
 
@@ -106,5 +106,4 @@ def pair_rows(template: Row, first: TcavScore, second: TcavScore, message: str) 
 def differences(template: Row, samples: Sequence[int], first: Sequence[float], second: Sequence[float]) -> list[Row]:
     """One row per sample, with both sides and their difference; undefined where one is nan."""
     gaps = [one - two for one, two in zip(first, second, strict=True)]
-    rows = rows_by_sample(template, samples, value=gaps, first=first, second=second)
-    return [row if row.value == row.value else row.having(status="undefined") for row in rows]
+    return list(map(unless_undefined, rows_by_sample(template, samples, value=gaps, first=first, second=second)))

@@ -14,15 +14,13 @@ from forsooth.games import shapley
 from forsooth.games.shapley import Estimate
 from forsooth.records import Cell, Row, Status
 from forsooth.scores import bias, convergence
-from forsooth.suites.explain import rows_by_sample
+from forsooth.suites import explain
 
 # metric -> norm of the Shapley values, and power of the number of players that M_bias is multiplied with
 NORMS_AND_POWERS = {"relative_bias": ("plain", 0.5), "m_bias": ("plain", 0.0), "m_bias_split": ("split", 0.0)}
 METRIC_NAMES = tuple(NORMS_AND_POWERS)
-MESSAGES: Mapping[Status, str] = {
-    "ok": "",
-    "not finite": "the map holds nan or infinity",
-    "zero map": "the map is zero everywhere",
+MESSAGES: Mapping[str, str] = {
+    **explain.MAP_MESSAGES,
     # nobody can be judged on such an input, so it is no failure of a method
     "no anchor": "the Shapley values are all zero, or all noise",
 }
@@ -100,27 +98,17 @@ def biases(
 
 def sample_rows(template: Row, score: bias.Bias, status: Sequence[Status], *, scale: float) -> list[Row]:
     """A row for the score of each sample and its sampling error."""
-    return rows_by_sample(
+    return explain.rows_by_sample(
         template,
         range(len(status)),
         value=scale * score.value,
         error=scale * score.error,
         status=status,
-        message=[MESSAGES[state] for state in status],
+        message=[MESSAGES.get(state, "") for state in status],
     )
 
 
 def states(attribution: Tensor, square: Tensor) -> list[Status]:
     """The status of every map (n, players), given the squared norm of its anchor (n,)."""
-    zero = (attribution == 0).all(1).tolist()
-    finite = attribution.isfinite().all(1).tolist()
-    anchored = (square > 0).tolist()
-    return [_state(*one) for one in zip(zero, finite, anchored, strict=True)]
-
-
-def _state(zero: bool, finite: bool, anchored: bool) -> Status:
-    if not anchored:  # first, so that a map of zeros is no failure where zeros are right
-        return "no anchor"
-    if not finite:
-        return "not finite"
-    return "zero map" if zero else "ok"
+    anchored = (square > 0).tolist()  # asked first, so that a map of zeros is no failure where zeros are right
+    return [explain.state_of(one) if known else "no anchor" for one, known in zip(attribution, anchored, strict=True)]

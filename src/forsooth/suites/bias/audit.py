@@ -5,7 +5,7 @@ Fig. 3 and appendix N of [anonymous2023evaluation], on photographs where `--data
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
@@ -20,7 +20,7 @@ from forsooth.models import recipes
 from forsooth.models import train as training
 from forsooth.models.recipes import Recipe
 from forsooth.plain import remembered
-from forsooth.records import Cell, Choice, Dataset, Plan, Row, Task
+from forsooth.records import Cell, Choice, Dataset, Facts, Plan, Row, Task
 from forsooth.scores.mass import mass_inside, relative_attribution
 from forsooth.settings import check_range
 from forsooth.suites import choose, networks
@@ -223,7 +223,7 @@ class Audit:
         estimate = permutation(played, permutations=self.request.permutations, generator=orders)
         return estimate, within.to(self.request.device)
 
-    def classes(self) -> list[dict[str, Any]]:
+    def classes(self) -> list[Facts]:
         """How many of each class were explained and averaged into the baseline."""
         where = {"dataset": self.template.dataset, "model": self.template.model}
         roles = {"explained": self.dataset.y[self.chosen], "baseline": self.dataset.y[self.reference_rows]}

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import pandas as pd
+from pandas import DataFrame
 
 from forsooth.frames import only
 from forsooth.records import Choice, Outcome
@@ -35,7 +35,7 @@ def photographs_or_leaves(choice: Choice) -> str:
     return GENERATED
 
 
-def part_rows(outcome: Outcome, part: str, *, counts: Sequence[str] = ()) -> pd.DataFrame:
+def part_rows(outcome: Outcome, part: str, *, counts: Sequence[str] = ()) -> DataFrame:
     """The rows of one part of a run.
 
     counts  columns that are whole numbers, which they no longer are beside rows that have none
@@ -44,6 +44,6 @@ def part_rows(outcome: Outcome, part: str, *, counts: Sequence[str] = ()) -> pd.
     return rows.astype(dict.fromkeys(counts, int))
 
 
-def title_of(rows: pd.DataFrame) -> str:
+def title_of(rows: DataFrame) -> str:
     """Dataset and network of rows that have one of each."""
     return f"{rows['dataset'].iloc[0]}, {rows['model'].iloc[0]}"

@@ -7,6 +7,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from pandas import DataFrame, Series
 
 from forsooth.frames import only
 from forsooth.report.aggregate import Results, levels
@@ -17,17 +18,16 @@ from forsooth.stats.panels import Floats
 FACTORS = ("dataset", "model", "player")
 
 
-def bias_curves(results: Results, tables: Tables) -> tuple[Drawing, ...]:
+def bias_curves(results: Results, tables: Tables) -> Iterator[Drawing]:
     """M_bias of the top and of the bottom p % against p, as Fig. 7 of [anonymous2023evaluation]; one figure a panel."""
     table = tables.get("relative_bias")
-    if table is None:
-        return ()
-    panels = table.panels.groupby(list(FACTORS), sort=False)
-    ticks = [100 * float(fraction) for fraction in levels(results, "fraction")]
-    return tuple(drawing(key, table, own, ticks) for key, own in panels)
+    if table is not None:
+        ticks = [100 * float(fraction) for fraction in levels(results, "fraction")]
+        for key, own in table.panels.groupby(list(FACTORS), sort=False):
+            yield drawing(key, table, own, ticks)
 
 
-def drawing(key: tuple[str, ...], table: Medians, panels: pd.DataFrame, ticks: list[float]) -> Drawing:
+def drawing(key: tuple[str, ...], table: Medians, panels: DataFrame, ticks: list[float]) -> Drawing:
     dataset, model, player = key
     words = f"{dataset}, {model}"
     if player == "units":
@@ -48,11 +48,11 @@ class Curve(NamedTuple):
     """The line of one method: shares p (%) and heights (k,) at one end."""
 
     method: str
-    p: pd.Series
+    p: Series
     heights: Floats
 
 
-def curves(table: Medians, panels: pd.DataFrame, end: str) -> Iterator[Curve]:
+def curves(table: Medians, panels: DataFrame, end: str) -> Iterator[Curve]:
     """The curves of one panel, of methods that have a score anywhere."""
     own = only(panels, end=end)
     own = own.assign(p=own["fraction"].astype(float)).sort_values("p")
@@ -62,14 +62,14 @@ def curves(table: Medians, panels: pd.DataFrame, end: str) -> Iterator[Curve]:
             yield Curve(method, 100 * own["p"], heights)
 
 
-def _figure(table: Medians, panels: pd.DataFrame, ticks: list[float]) -> Figure:
+def _figure(table: Medians, panels: DataFrame, ticks: list[float]) -> Figure:
     figure = sheet(10.5, 3.9)
     axes = dict(zip(("top", "bottom"), figure.subplots(1, 2, sharey=True), strict=True))
     styles = _styles(table)
     total: dict[str, float] = {}
     for end, axis in axes.items():
         for curve in curves(table, panels, end):
-            total[curve.method] = total.get(curve.method, 0.0) + float(pd.Series(curve.heights).mean())
+            total[curve.method] = total.get(curve.method, 0.0) + float(Series(curve.heights).mean())
             axis.plot(curve.p, curve.heights, marker="o", markersize=2.5, **styles[curve.method])
         _label(axis, end, ticks)
     axes["top"].set_ylabel("relative bias")

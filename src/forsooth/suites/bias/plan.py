@@ -21,28 +21,25 @@ from forsooth.suites.planning import Work
 
 FACTORS = ("dataset", "model", "player", "end", "fraction")
 AT_ONCE = 8  # inputs played in one task, so that little is lost when a run is stopped
+Training = Callable[[Network, Choice], Task]
 SEEN = "Under “truth” the pictures show the Shapley values of the players."
 KINDS = {"image": "an image", "table": "a table", "words": "words"}
 
 
 @dataclass(frozen=True)
-class Experiment:
+class Experiment(planning.Round):
     """A panel, all trainings of its network, and the tasks that can be asked of them.
 
     What is explained are inputs that all trainings get right.
     """
 
+    settings: Settings
     panel: Panel
     trained: Sequence[Task]
-    settings: Settings
-    choice: Choice
 
     @property
     def title(self) -> str:
         return title(self.panel)
-
-    def seed(self, *names: str | int) -> int:
-        return seeds.derive(self.choice.seed, *names)
 
     def having(self, **changes: Any) -> "Experiment":
         """The same under changed settings."""
@@ -113,31 +110,34 @@ class Experiment:
         )
 
 
-def plan(settings: Settings, choice: Choice) -> Plan:
-    """All tasks of the chosen panels and methods, and a row for each two that cannot meet."""
+def plan(settings: Settings, choice: Choice, *, training: Training | None = None) -> Plan:
+    """All tasks of the chosen panels and methods, and a row for each two that cannot meet.
+
+    training  makes the task that leaves a network; None: the suite's own
+    """
     work: list[Work] = []
     for panel in chosen_panels(settings, choice):
-        work += panel_work(experiment_of(panel, settings, choice))
+        work += panel_work(experiment_of(panel, settings, choice, training or training_task))
     return planning.planned(work, facts(settings, choice))
 
 
-def panel_work(experiment: Experiment) -> list[Work]:
+def panel_work(experiment: Experiment) -> Iterator[Work]:
     """Train the network, play its games, ask every method and judge what it says."""
     anchor = experiment.play("anchor")
-    work: list[Work] = [*experiment.trained, *anchor]
+    yield from experiment.trained
+    yield from anchor
     asked: dict[str, Task] = {}
     for name in experiment.choice.methods or experiment.settings.methods:
         reason = unable(name, experiment.panel)
         if reason:
-            work.append(skipped(row_of(experiment.panel).having(method=name, end="", fraction=None), reason))
+            yield skipped(row_of(experiment.panel).having(method=name, end="", fraction=None), reason)
         else:
             answers = experiment.answers(name)
-            work += [*answers, experiment.judge(name, anchor, answers)]
+            yield from [*answers, experiment.judge(name, anchor, answers)]
             if name != SHAPLEY:
                 asked[name] = answers[0]
     if seen(experiment.panel):
-        work.append(experiment.show(anchor[:1], asked))
-    return work
+        yield experiment.show(anchor[:1], asked)
 
 
 def seen(panel: Panel) -> bool:
@@ -171,9 +171,9 @@ def panels_of(source: data.DataSpec, net: str, settings: Settings, choice: Choic
                 yield Panel(source, net, training=training, player=player, trainings=trainings)
 
 
-def experiment_of(panel: Panel, settings: Settings, choice: Choice) -> Experiment:
-    trainings = [Network(panel.source, panel.net, number) for number in range(panel.trainings)]
-    return Experiment(panel, [training_task(network, choice) for network in trainings], settings, choice)
+def experiment_of(panel: Panel, settings: Settings, choice: Choice, training: Training) -> Experiment:
+    networks = [Network(panel.source, panel.net, number) for number in range(panel.trainings)]
+    return Experiment(settings, choice, panel, [training(network, choice) for network in networks])
 
 
 def experiment_on(dataset: str, settings: Settings, choice: Choice) -> Experiment:
@@ -182,7 +182,7 @@ def experiment_on(dataset: str, settings: Settings, choice: Choice) -> Experimen
     for net in settings.models:
         own = [panel for panel in panels if panel.net == net]
         if own:
-            return experiment_of(own[0], settings, choice)
+            return experiment_of(own[0], settings, choice, training_task)
     fit = ", ".join(data.entry_for(dataset).models)
     raise UsageError(f"`models` must name a network for {dataset} ({fit}), got {', '.join(settings.models)}")
 

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from functools import partial
 
 import numpy as np
-import pandas as pd
 import torch
+from pandas import DataFrame
 from scipy.stats import kurtosis
 from torch import Tensor
 
@@ -125,7 +125,7 @@ def judge_regions(outcome: Outcome, *, number: int) -> Judgement:
     return judgement(table.round(6), [f"Table {number} on {title_of(rows)}: {on_variances(table)}"])
 
 
-def on_variances(table: pd.DataFrame) -> str:
+def on_variances(table: DataFrame) -> str:
     """How far the variances of regions are apart, and whether the values can be Gaussian."""
     ours = table["variance"].max() / table["variance"].min()
     theirs = table["published_variance"].max() / table["published_variance"].min()

@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Callable
 from functools import partial
 
-import pandas as pd
+from pandas import DataFrame, Series
 
 from forsooth import papers
 from forsooth.frames import only
@@ -55,14 +55,14 @@ class Line:
 def figure_3(outcome: Outcome) -> Judgement:
     """Fig. 3: relative attribution of a region that was pasted in from another class; 0 if it did not matter."""
     lines = lines_of(outcome, "figure-3", bounds=AT_LEAST_0)
-    table = pd.DataFrame([dataclasses.asdict(line) for line in lines]).drop(columns="plain")
+    table = DataFrame([dataclasses.asdict(line) for line in lines]).drop(columns="plain")
     return judgement(table.round(4), [on_region(line) for line in lines])
 
 
 def appendix_n(outcome: Outcome) -> Judgement:
     """Appendix N: share of Shapley mass inside a pattern whose presence is the label; 1 if nothing else mattered."""
     lines = lines_of(outcome, "appendix-n", bounds=SHARE)
-    table = pd.DataFrame([dataclasses.asdict(line) for line in lines])
+    table = DataFrame([dataclasses.asdict(line) for line in lines])
     return judgement(table.round(4), [on_pattern(line) for line in lines])
 
 
@@ -72,7 +72,7 @@ def lines_of(outcome: Outcome, name: str, *, bounds: tuple[float, float]) -> lis
     return [line_of(rows, published, bounds=bounds) for _, rows in networks]
 
 
-def line_of(rows: pd.DataFrame, published: float, *, bounds: tuple[float, float]) -> Line:
+def line_of(rows: DataFrame, published: float, *, bounds: tuple[float, float]) -> Line:
     """The numbers of one network from the rows of its trainings and audits."""
     trainings = only(rows, part="training")
     audited = only(rows, part="audit")
@@ -89,7 +89,7 @@ def line_of(rows: pd.DataFrame, published: float, *, bounds: tuple[float, float]
         mean=interval.mean,
         low=interval.low,
         high=interval.high,
-        plain=audited.get("plain", pd.Series(dtype=float)).mean(),
+        plain=audited.get("plain", Series(dtype=float)).mean(),
         published=published,
     )
 

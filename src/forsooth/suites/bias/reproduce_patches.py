@@ -8,7 +8,7 @@ import dataclasses
 from typing import Any, Literal
 
 import numpy as np
-import pandas as pd
+from pandas import DataFrame, Series
 
 from forsooth.counted import counted
 from forsooth.frames import lines_by, only
@@ -17,8 +17,9 @@ from forsooth.scores.bias import M_BIAS, M_BIAS_SPLIT
 from forsooth.stats.intervals import mean_interval
 from forsooth.suites.bias.experiment import ON_LENET, PHOTOGRAPHS, photographs_or_leaves
 from forsooth.suites.bias.plan import plan
-from forsooth.suites.bias.reproduce_tables import JUDGED, LIKE, score_rows
+from forsooth.suites.bias.reproduce_tables import JUDGED
 from forsooth.suites.bias.settings import PUBLISHED, Settings
+from forsooth.suites.bias.tables import LIKE, score_rows
 from forsooth.suites.planning import planned
 from forsooth.suites.verdicts import judgement
 
@@ -53,18 +54,18 @@ def judge_patches(outcome: Outcome) -> Judgement:
     return judgement(table.round(4), verdict(table, names.get(dataset, dataset), settings))
 
 
-def rows_of_grid(outcome: Outcome, grid: int | None) -> pd.DataFrame:
+def rows_of_grid(outcome: Outcome, grid: int | None) -> DataFrame:
     """The rows of scores of the one run or of the other."""
     keys = [task.key for task in plan_of_grid(outcome.settings, outcome.choice, grid).tasks]
     return score_rows(only(outcome.rows, cell=keys))
 
 
-def ratios(patches: pd.DataFrame, pixels: pd.DataFrame) -> pd.DataFrame:
+def ratios(patches: DataFrame, pixels: DataFrame) -> DataFrame:
     """One line per network and method: the mean ratio over images (of logarithms) and its 95 % interval."""
     players = {"patches": int(patches["players"].max()), "pixels": int(pixels["players"].max())}
     expected = (players["pixels"] / players["patches"]) ** 0.5
 
-    def line_of(own: pd.Series) -> dict[str, float]:
+    def line_of(own: Series) -> dict[str, float]:
         interval = mean_interval(own.groupby("sample").mean())  # trainings of a network share their images
         ratio = np.exp(interval.mean)
         return {
@@ -82,10 +83,10 @@ def ratios(patches: pd.DataFrame, pixels: pd.DataFrame) -> pd.DataFrame:
     return table.join(split.rename("ratio_split"), on=ONE_METHOD)
 
 
-def logarithms(patches: pd.DataFrame, pixels: pd.DataFrame, metric: Metric) -> pd.Series:
+def logarithms(patches: DataFrame, pixels: DataFrame, metric: Metric) -> Series:
     """log(bias on patches / on pixels) of every network, training, method and image, from means over the ten rows."""
 
-    def means(rows: pd.DataFrame) -> pd.Series:
+    def means(rows: DataFrame) -> Series:
         own = counted(only(rows, metric=metric.name), metric, within=["model", *LIKE])
         return own.groupby(ONE_MAP, sort=False)["value"].mean()
 
@@ -101,7 +102,7 @@ def rule_of(line: Any) -> Literal["holds", "fails", "is inconclusive"]:
     return "is inconclusive"
 
 
-def decision(judged: pd.DataFrame) -> str:
+def decision(judged: DataFrame) -> str:
     rules = {rule_of(line) for line in judged.itertuples()}
     if "fails" in rules:
         return "is dropped: published numbers for pixels cannot be compared with ours for patches method by method"
@@ -110,7 +111,7 @@ def decision(judged: pd.DataFrame) -> str:
     return "is inconclusive"
 
 
-def verdict(table: pd.DataFrame, dataset: str, settings: Settings) -> list[str]:
+def verdict(table: DataFrame, dataset: str, settings: Settings) -> list[str]:
     """Keep or drop the rule, by the interval of ratio over expected of every published method."""
     judged = only(table, method=PUBLISHED)
     if judged.empty:

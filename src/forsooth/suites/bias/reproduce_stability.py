@@ -6,16 +6,15 @@ With `--data` these run on CIFAR-10 as in the paper, without on the generated le
 import dataclasses
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
-import pandas as pd
 import torch
+from pandas import DataFrame
 from torch import Tensor
 
 from forsooth.engine import task
 from forsooth.frames import only
 from forsooth.games.shapley import Estimate
-from forsooth.records import WHOLE, Cell, Choice, Judgement, Outcome, Plan, Reproduction, Row, Task
+from forsooth.records import WHOLE, Cell, Choice, Facts, Judgement, Outcome, Plan, Reproduction, Row, Task
 from forsooth.scores import bias as scores
 from forsooth.scores import convergence
 from forsooth.stats.correlations import pearson, spearman
@@ -67,7 +66,7 @@ def plan_figure_5(settings: Figure5Settings, choice: Choice) -> Plan:
     return planned(tasks)
 
 
-def drawing_tasks(experiment: Experiment, varied: str, repeats: int, changes: dict[str, Any]) -> list[Task]:
+def drawing_tasks(experiment: Experiment, varied: str, repeats: int, changes: Facts) -> list[Task]:
     changed = experiment.having(**changes)
     draws = [changed.having(exact_up_to=0).play(f"draw {k}") for k in range(repeats)]
     needs = [task for draw in draws for task in draw]
@@ -103,7 +102,7 @@ def judge_figure_5(outcome: Outcome) -> Judgement:
     return judgement(table, [f"Fig. 5 on {title_of(rows)}: {on_stability(table)}"])
 
 
-def on_stability(table: pd.DataFrame) -> str:
+def on_stability(table: DataFrame) -> str:
     """How much more stable the anchor is, and what more permutations do."""
     few, many = only(table, varied="samples").iloc[[0, -1]].to_dict("records")
     least = table["times"].min()
@@ -208,7 +207,7 @@ def judge_figure_6(outcome: Outcome) -> Judgement:
     return judgement(table.drop(columns="dataset").round(5), sentences)
 
 
-def on_relation(table: pd.DataFrame) -> str:
+def on_relation(table: DataFrame) -> str:
     """How the two biases go together, over maps and over the means of methods."""
     scored = table.dropna()
     relation = pearson(scored["m_bias"], scored["accurate"])

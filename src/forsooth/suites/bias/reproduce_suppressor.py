@@ -2,8 +2,8 @@
 
 import dataclasses
 
-import pandas as pd
 import torch
+from pandas import DataFrame
 from torch import Tensor
 
 from forsooth.engine import make_task, task
@@ -15,7 +15,7 @@ from forsooth.suites.bias import data
 from forsooth.suites.bias.experiment import part_rows
 from forsooth.suites.bias.plan import plan
 from forsooth.suites.bias.settings import Settings
-from forsooth.suites.bias.stage import BACKGROUND, PREFIX, REFERENCES, Network, Panel, drawn, row_of
+from forsooth.suites.bias.stage import BACKGROUND, PREFIX, REFERENCES, Network, Panel, drawn, row_of, title
 from forsooth.suites.verdicts import judgement
 
 TOLERANCE = 1e-3
@@ -27,7 +27,7 @@ FOUR_DIGITS = ("signal", "our_signal", "suppressor", "our_suppressor", "largest_
 
 def plan_suppressor(settings: Settings, choice: Choice) -> Plan:
     """A run of the suite on the best linear model in place of a trained one, and what its answers should have been."""
-    run = with_known_network(plan(settings, choice))
+    run = plan(settings, choice, training=known_training)
     by_key = {task.key: task for task in run.tasks}
     compared = []
     for scored in run.tasks:
@@ -50,18 +50,9 @@ def known_network(*, panel: Network, device: str) -> Cell:
     return Cell(tensors={**networks.weights_of(module, PREFIX), "correct": everyone}, facts={"passed": True})
 
 
-def with_known_network(run: Plan) -> Plan:
-    """The plan with trainings replaced by `known_network`; all other tasks are as they were."""
-    tasks: dict[str, Task] = {}
-    for old in run.tasks:
-        needs = [tasks[key] for key in old.needs]
-        function = old.function
-        arguments = dict(old.arguments)
-        if old.id == "bias.train":
-            function = known_network
-            arguments = {name: arguments[name] for name in ("panel", "device")}
-        tasks[old.key] = make_task(function, arguments, needs, name=old.name)
-    return dataclasses.replace(run, tasks=tuple(tasks.values()))
+def known_training(network: Network, choice: Choice) -> Task:
+    """In the place of the suite's own training; all other tasks are as they were."""
+    return make_task(known_network, {"panel": network, "device": choice.device}, name=f"train {title(network)}")
 
 
 @task("bias.closed_form")
@@ -99,7 +90,7 @@ def form_row(template: Row, values: Tensor, case: Case) -> Row:
 def judge_suppressor(outcome: Outcome) -> Judgement:
     """Every method of the catalogue that has a closed form, asked by the bias suite about the best linear model."""
     rows = part_rows(outcome, "closed_forms")
-    table = pd.DataFrame({"method": rows["method"], "closed_form": [FORMS[name].words for name in rows["method"]]})
+    table = DataFrame({"method": rows["method"], "closed_form": [FORMS[name].words for name in rows["method"]]})
     table = table.join(rows[list(FOUR_DIGITS)].round(4))
     table["difference"] = rows["value"].map(two_digits)
     table["standard_error"] = rows["standard_error"].map(two_digits)
@@ -112,7 +103,7 @@ def two_digits(value: float) -> float:
     return float(f"{value:.2g}")
 
 
-def words_of(table: pd.DataFrame) -> str:
+def words_of(table: DataFrame) -> str:
     agreed = int(table["agrees"].sum())
     clean = table[table["largest_suppressor"] < TOLERANCE]["method"]
     others = ", ".join(table[~table["agrees"]]["method"])

@@ -3,26 +3,20 @@
 import dataclasses
 from functools import partial
 
-import pandas as pd
+from pandas import DataFrame
 
 from forsooth import papers
-from forsooth.counted import counted
-from forsooth.frames import lines_by, only
 from forsooth.records import Choice, Judgement, Outcome, Plan, Reproduction, UsageError
-from forsooth.scores.bias import M_BIAS, M_BIAS_SPLIT
-from forsooth.stats.intervals import AT_LEAST_0, samples_and_trainings
 from forsooth.suites.bias import data
 from forsooth.suites.bias.plan import plan
 from forsooth.suites.bias.reproduce_words import verdict
 from forsooth.suites.bias.settings import PUBLISHED, SHAPLEY, Settings
+from forsooth.suites.bias.tables import KEY, means, rounded, score_rows
 from forsooth.suites.verdicts import judgement
 
 CIFAR = {3: "lenet", 4: "resnet20", 5: "resnet32", 6: "resnet44", 7: "resnet56"}
 VOC = {8: "resnet50", 9: "resnet101", 10: "alexnet", 11: "vgg16", 12: "vgg19"}
 JUDGED = (*PUBLISHED, "lrp", "deep_lift", "random", "constant")
-KEY = ["end", "fraction", "method"]
-LIKE = ["player", "end", "fraction"]  # whose values can be compared: |S| and the number of players decide their size
-FIVE_DIGITS = ("ours", "low", "high", "sampling_error", "scored", "split", "published", "corrected")
 ON_PATCHES = Settings(datasets=(), methods=JUDGED, grid=16, permutations=100, samples=16, side=224)
 ON_PIXELS = Settings(datasets=(), methods=JUDGED, samples=16)
 
@@ -63,50 +57,13 @@ def judge_table(outcome: Outcome, *, number: int) -> Judgement:
     return judgement(rounded(table), words)
 
 
-def published(number: int) -> pd.DataFrame:
+def published(number: int) -> DataFrame:
     """The printed numbers of Table `number`; where it has printing errors, `corrected` beside."""
     name = f"bias_table_{number}"
     table = papers.table(name).rename(columns={"value": "published"})[[*KEY, "published"]]
     if papers.errata(name).empty:
         return table
     return table.assign(corrected=papers.corrected(name)["value"])
-
-
-def score_rows(rows: pd.DataFrame) -> pd.DataFrame:
-    """The rows of scores of those who could be asked; a UsageError where no network was explained."""
-    rows = only(rows, task="bias.judge")
-    gated = only(rows, status="below gate")
-    if len(gated) == len(rows):
-        raise UsageError(f"no network passed its gate, so there is nothing to judge: {gated['message'].iloc[0]}")
-    return rows
-
-
-def means(rows: pd.DataFrame) -> pd.DataFrame:
-    """Mean of M_bias over samples and trainings with a 95 % interval, its sampling error, the mean with the split norm.
-
-    A map that says nothing counts as the worst value (`counted`): `failed` is the share of such maps, and `scored` the
-    mean without them, which a paper that leaves them out would print.
-    """
-    plain = counted(only(rows, metric="m_bias"), M_BIAS, within=LIKE)
-    split = counted(only(rows, metric="m_bias_split"), M_BIAS_SPLIT, within=LIKE)
-    by_key = split.groupby(KEY, sort=False)["value"].mean()
-    table = lines_by(plain, KEY, line_of).join(by_key.rename("split"), on=KEY)
-    return table.assign(inputs=table.pop("inputs"))  # the last column
-
-
-def line_of(rows: pd.DataFrame) -> dict[str, float]:
-    """A method at one end and fraction."""
-    return {
-        **samples_and_trainings(rows, bounds=AT_LEAST_0).columns("ours", "low", "high"),
-        "sampling_error": rows["error"].mean(),  # all inputs walk the same orders: errors do not average out
-        "scored": rows.loc[~rows["failed"], "value"].mean(),
-        "failed": rows["failed"].mean(),
-        "inputs": len(rows),
-    }
-
-
-def rounded(table: pd.DataFrame) -> pd.DataFrame:
-    return table.round({**dict.fromkeys(FIVE_DIGITS, 5), "failed": 3})
 
 
 def reproduction(number: int, title: str) -> Reproduction:

@@ -2,20 +2,21 @@
 
 import dataclasses
 
-import pandas as pd
 import torch
+from pandas import DataFrame, concat
 
 from forsooth import papers
 from forsooth.engine import task
+from forsooth.frames import without
 from forsooth.records import WHOLE, Cell, Choice, Judgement, Outcome, Plan, Reproduction, Task
 from forsooth.scores import bias as scores
 from forsooth.suites.bias import anchor as anchors
 from forsooth.suites.bias import data
 from forsooth.suites.bias.experiment import ExperimentSettings, part_rows
 from forsooth.suites.bias.plan import experiment_on, plan
-from forsooth.suites.bias.reproduce_tables import means, rounded, score_rows
 from forsooth.suites.bias.settings import NULLS, SHAPLEY, Settings
 from forsooth.suites.bias.stage import Panel, row_of
+from forsooth.suites.bias.tables import means, rounded, score_rows
 from forsooth.suites.planning import planned
 from forsooth.suites.verdicts import judgement
 
@@ -73,7 +74,7 @@ def judge_table_13(outcome: Outcome) -> Judgement:
     return judgement(table.round(5), [f"{name}: {on_times(own)}" for name, own in table.groupby("dataset", sort=False)])
 
 
-def on_times(table: pd.DataFrame) -> str:
+def on_times(table: DataFrame) -> str:
     """How much smaller M_bias of the exact values is, at least."""
     least = table["times"].min()
     published = (table["published_deep_shap_distance"] / table["published_m_bias"]).min()
@@ -96,11 +97,11 @@ def judge_figure_8(outcome: Outcome) -> Judgement:
         ours = means(rows)
         parts.append(ours.assign(dataset=name))
         words.append(f"{name}: {on_least_biased(ours)}")
-    return judgement(rounded(pd.concat(parts, ignore_index=True)), words)
+    return judgement(rounded(concat(parts, ignore_index=True)), words)
 
 
-def on_least_biased(ours: pd.DataFrame) -> str:
-    methods = ours[~ours["method"].isin([SHAPLEY, *NULLS])].groupby("method")["ours"].mean().sort_values()
+def on_least_biased(ours: DataFrame) -> str:
+    methods = without(ours, method=(SHAPLEY, *NULLS)).groupby("method")["ours"].mean().sort_values()
     best = [f"{method} ({value:.4f})" for method, value in methods.iloc[:2].items()]
     same = "as" if set(methods.index[:2]) == LEAST_BIASED else "not as"
     return (

@@ -1,9 +1,9 @@
 """What a published table of M_bias made again says, in words."""
 
 import numpy as np
-import pandas as pd
+from pandas import DataFrame
 
-from forsooth.frames import lines_by, only
+from forsooth.frames import lines_by, only, without
 from forsooth.stats.correlations import spearman
 from forsooth.suites.bias.settings import SHAPLEY, Settings
 
@@ -11,16 +11,16 @@ UNSAID = ("grad_cam", "lime_superpixels")  # what they did here cannot be known 
 HOLDS = {0.7: "holds", 0.4: "holds in part", -1.0: "does not hold"}  # from this median of Spearman's ρ on
 
 
-def orders(table: pd.DataFrame) -> pd.DataFrame:
+def orders(table: DataFrame) -> DataFrame:
     """Spearman's ρ between our order of methods and the published one, for every end and fraction."""
 
-    def line_of(both: pd.DataFrame) -> dict[str, float]:
+    def line_of(both: DataFrame) -> dict[str, float]:
         return {"rho": spearman(both["ours"], both["published"]).rho}
 
     return lines_by(table.dropna(subset=["published"]), ["end", "fraction"], line_of)
 
 
-def compared(table: pd.DataFrame, settings: Settings) -> pd.DataFrame:
+def compared(table: DataFrame, settings: Settings) -> DataFrame:
     """The lines whose method is in the published table too.
 
     Where patches play instead of pixels, the bias of each method has another size (`bias/patches-against-pixels`), and
@@ -28,11 +28,11 @@ def compared(table: pd.DataFrame, settings: Settings) -> pd.DataFrame:
     """
     both = table.dropna(subset=["published"])
     if settings.grid:
-        return both[both["method"].ne("grad_cam")]
+        return without(both, method="grad_cam")
     return both
 
 
-def verdict(table: pd.DataFrame, title: str, settings: Settings, inputs: int, noise: float) -> list[str]:
+def verdict(table: DataFrame, title: str, settings: Settings, inputs: int, noise: float) -> list[str]:
     """What came out, in words."""
     both = compared(table, settings)
     if both.empty:
@@ -48,7 +48,7 @@ def verdict(table: pd.DataFrame, title: str, settings: Settings, inputs: int, no
     ]
 
 
-def on_order(both: pd.DataFrame, title: str, settings: Settings) -> list[str]:
+def on_order(both: DataFrame, title: str, settings: Settings) -> list[str]:
     """Whether the published order of methods comes out, over all rows and row by row."""
     rho = orders(both)
     order = rho["rho"].median()
@@ -66,9 +66,9 @@ def row(line: object) -> str:
     return f"{line.end}-{line.fraction:.0%}"  # type: ignore[attr-defined]
 
 
-def on_unsaid(both: pd.DataFrame, settings: Settings) -> list[str]:
+def on_unsaid(both: DataFrame, settings: Settings) -> list[str]:
     """The same without the methods of which the paper leaves too much open."""
-    sure = both[~both["method"].isin(UNSAID)]
+    sure = without(both, method=UNSAID)
     if sure.empty or len(sure) == len(both):
         return []
     rho = orders(sure)["rho"].median()
@@ -78,7 +78,7 @@ def on_unsaid(both: pd.DataFrame, settings: Settings) -> list[str]:
     ]
 
 
-def on_failures(both: pd.DataFrame) -> list[str]:
+def on_failures(both: DataFrame) -> list[str]:
     """Whose maps said nothing, and what the order is without them; nothing where all maps are scored."""
     share = both.groupby("method", sort=False)["failed"].mean()
     if not share.any():
@@ -88,7 +88,7 @@ def on_failures(both: pd.DataFrame) -> list[str]:
     return [f"Maps without a score count as the worst value of their row: {who}. Left out: median ρ {rho:.2f}."]
 
 
-def on_errata(both: pd.DataFrame, settings: Settings) -> list[str]:
+def on_errata(both: DataFrame, settings: Settings) -> list[str]:
     """The order with printing errors corrected; nothing where there are none."""
     if "corrected" not in both:
         return []
@@ -106,7 +106,7 @@ def on_errata(both: pd.DataFrame, settings: Settings) -> list[str]:
     ]
 
 
-def on_sizes(both: pd.DataFrame, settings: Settings) -> str:
+def on_sizes(both: DataFrame, settings: Settings) -> str:
     """How far each method is off, where our numbers and theirs have the same players; else why nothing is said."""
     if settings.grid:
         return (
@@ -119,7 +119,7 @@ def on_sizes(both: pd.DataFrame, settings: Settings) -> str:
     return f"Ours over published, median by method: {by_method}."
 
 
-def on_setting(both: pd.DataFrame, settings: Settings, inputs: int, noise: float) -> str:
+def on_setting(both: DataFrame, settings: Settings, inputs: int, noise: float) -> str:
     moves = (both["split"] / both["ours"] - 1).abs().median()
     return (
         f"{inputs} inputs, {settings.permutations} permutations, baseline {settings.baseline}, {settings.output}, "
@@ -128,13 +128,13 @@ def on_setting(both: pd.DataFrame, settings: Settings, inputs: int, noise: float
     )
 
 
-def on_ends(table: pd.DataFrame) -> str:
+def on_ends(table: DataFrame) -> str:
     ends = only(table, method=(SHAPLEY, "constant", "random")).groupby("method")["ours"].mean()
     by_end = ", ".join(f"{name} {value:.4f}" for name, value in ends.items())
     return f"Ends of the scale, mean over the ten rows: {by_end or 'not asked'}."
 
 
-def on_all_numbers(both: pd.DataFrame, settings: Settings) -> str:
+def on_all_numbers(both: DataFrame, settings: Settings) -> str:
     """How near the numbers themselves are, over all rows and methods; empty where players differ from the paper's."""
     if settings.grid:
         return ""

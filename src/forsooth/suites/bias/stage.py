@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
@@ -13,7 +13,7 @@ from forsooth.games.baselines import baseline as stand_in
 from forsooth.games.shapley import Estimate, exact, permutation
 from forsooth.games.values import Game, Model, game
 from forsooth.models import layout
-from forsooth.records import Cell, Dataset, Row
+from forsooth.records import Cell, Dataset, Facts, Row
 from forsooth.suites import choose, explain, networks
 from forsooth.suites.bias import data
 from forsooth.suites.bias.data import DataSpec
@@ -114,7 +114,7 @@ class Stage:
     def inputs(self, chosen: Tensor) -> tuple[Tensor, Tensor]:
         return self.dataset.x[chosen].to(self.device), self.dataset.y[chosen].to(self.device)
 
-    def classes(self, chosen: Tensor) -> list[dict[str, Any]]:
+    def classes(self, chosen: Tensor) -> list[Facts]:
         """How many of each class take part: explained (the chosen ones), as background and in the baseline."""
         where = {"dataset": self.panel.source.name, "model": self.panel.net, "player": self.panel.player}
         references = self.dataset.y[self.reference_rows]
@@ -183,10 +183,7 @@ def explained_network(trained: Cell, panel: Network, spec: GameSpec, device: str
     net = models.architecture(panel.net)
     if device == "cuda" and net.channels_last:
         layout.channels_last(module)
-    layer = spec.layer or net.layer
-    if spec.output == "logits":
-        return module, layer
-    return nn.Sequential(module, nn.Softmax(1)).eval(), networks.inside(layer, "0")
+    return networks.with_output(module, spec.layer or net.layer, spec.output)
 
 
 def drawn(panel: Network, dataset: Dataset, split: str, count: int | None, *, role: str) -> Tensor:
@@ -204,9 +201,5 @@ def explained(trained: Sequence[Cell], panel: Network, dataset: Dataset) -> Tens
 
     All trainings are asked about the same inputs, so that inputs and trainings can be told apart as sources of chance.
     """
-    correct = [cell.tensors["correct"] for cell in trained if cell.facts["passed"]]
-    if not correct:
-        return torch.empty(0, dtype=torch.int64)
-    agreed = torch.stack(correct).all(0)
-    rows = tested(panel, dataset)[: len(agreed)][agreed]
+    rows = networks.agreed(trained, tested(panel, dataset))
     return choose.rows_of(dataset, rows, None, seed=panel.source.seed, role="explained")

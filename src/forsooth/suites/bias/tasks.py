@@ -1,9 +1,8 @@
 """The tasks of the bias suite: train or load a network, play its games, make maps, hold them against the anchor."""
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
 
 from torch import Tensor, nn
 
@@ -14,7 +13,7 @@ from forsooth.games import players
 from forsooth.models import train as training
 from forsooth.models import weights
 from forsooth.models.recipes import Recipe
-from forsooth.records import Cell, Dataset, Row, UsageError
+from forsooth.records import Cell, Dataset, Facts, Row, UsageError
 from forsooth.scores import convergence
 from forsooth.suites import choose, networks
 from forsooth.suites import explain as asking
@@ -23,8 +22,7 @@ from forsooth.suites.bias import data
 from forsooth.suites.bias.stage import PREFIX, GameSpec, Network, Panel, Stage, row_of, tested
 
 AT_ONCE = 250  # test inputs in one forward
-BELOW_GATE = Cell(facts={"status": "below gate", "message": networks.NOT_EXPLAINED})
-NO_CORRECT_INPUT = Cell(facts={"status": "no correct input", "message": "no test input is predicted correctly"})
+NO_CORRECT_INPUT = {"status": "no correct input", "message": "no test input is predicted correctly"}
 
 
 @task("bias.train", version=2)
@@ -35,8 +33,8 @@ def train(*, panel: Network, recipe: Recipe, seed: int, device: str) -> Cell:
     """
     dataset = data.dataset(panel.source)
     module, facts = trained_network(panel, dataset, recipe, seed=seed, device=device)
-    rows = rows_to_test(panel, dataset)
-    correct = networks.correct(module.to(device).eval(), dataset, rows, device=device, size=AT_ONCE)
+    module.to(device).eval()
+    correct = networks.correct(module, dataset, rows_to_test(panel, dataset), device=device, size=AT_ONCE)
     template = row_of(panel, "training").having(player="")
     row = networks.accuracy_row(template, correct.double().mean().item(), gate=recipe.gate)
     facts |= {"passed": row.status == "ok", "said": data.notes(dataset)}
@@ -45,7 +43,7 @@ def train(*, panel: Network, recipe: Recipe, seed: int, device: str) -> Cell:
 
 def trained_network(
     panel: Network, dataset: Dataset, recipe: Recipe, *, seed: int, device: str
-) -> tuple[nn.Module, dict[str, Any]]:
+) -> tuple[nn.Module, Facts]:
     """The network with weights from a file, where there is one, or trained; and how it came by them."""
     file = panel.source.weights.get(panel.net)
     if file:
@@ -96,11 +94,11 @@ def explain(
 ) -> Cell:
     """What a method says of every player, (n, players). `version` and `code` change the key with the method."""
     if not trained[panel.training].facts["passed"]:
-        return BELOW_GATE
+        return Cell(facts=networks.BELOW_GATE)
     stage = Stage(trained, panel, spec, device)
     chosen = stage.samples[:samples]
     if not len(chosen):
-        return NO_CORRECT_INPUT
+        return Cell(facts=NO_CORRECT_INPUT)
     answer = maps_of(method, stage, chosen, seed=seed)
     facts = {**answer.facts, "drawn": stage.classes(chosen)}
     if "maps" not in answer.tensors:
@@ -151,19 +149,17 @@ def score(
     attribution = anchors.players_of(cells[played:])
     rows = anchors.biases(template, attribution, anchor.estimate, ends=ends, fractions=fractions, ties=ties)
     of_gaps = template.having(end="", fraction=None, players=attribution.shape[1])
-    numbered = numbered_rows(rows, anchor)
+    numbered = list(numbered_rows(rows, anchor))
     return Cell(rows=tuple(asking.promise_rows(of_gaps, numbered, answer.tensors.get("gap"), anchor.samples)))
 
 
-def numbered_rows(rows: Sequence[Row], anchor: anchors.Anchor) -> list[Row]:
+def numbered_rows(rows: Sequence[Row], anchor: anchors.Anchor) -> Iterator[Row]:
     """The rows with the numbers that samples have in their dataset, and with what there is to know of their anchors."""
     warnings = convergence.warning(anchor.estimate)
-    numbered = []
     for row in rows:
         place = row.sample or 0
         message = row.message or warnings[place]
-        numbered.append(row.having(sample=anchor.samples[place], noise=anchor.noise[place], message=message))
-    return numbered
+        yield row.having(sample=anchor.samples[place], noise=anchor.noise[place], message=message)
 
 
 @task("bias.show", version=1, spec="game")

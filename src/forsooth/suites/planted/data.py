@@ -3,7 +3,6 @@
 import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from torch import Tensor
 
@@ -13,7 +12,7 @@ from forsooth.datasets.manipulations import Manipulation
 from forsooth.datasets.plain_images import Images, base
 from forsooth.datasets.planted import Border, bordered, kinds_of, plant, scored_region
 from forsooth.plain import remembered
-from forsooth.records import Dataset, Value
+from forsooth.records import Dataset, Facts, Value
 from forsooth.suites import choose
 
 ON_F_N = "attr_non_informative"
@@ -81,7 +80,7 @@ def explained_rows(planted: Dataset, spec: DataSpec, *, samples: int | None) -> 
     }
 
 
-def class_counts(planted: Dataset, roles: Mapping[str, Tensor], *, where: Mapping[str, Value]) -> list[dict[str, Any]]:
+def class_counts(planted: Dataset, roles: Mapping[str, Tensor], *, where: Mapping[str, Value]) -> list[Facts]:
     """How many rows of each role (k,) are of each class and have the artefact or not, for the run to keep."""
     classes = planted.facts["base_facts"]["classes"]
     names = [f"{name}, {presence}" for presence, name in itertools.product((MISSING, PRESENT), classes)]

@@ -1,23 +1,22 @@
 """Figures of the planted suite: Attr% against whatever an experiment varies, and accuracies against p*."""
 
-import itertools
 from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-import pandas as pd
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
+from pandas import DataFrame
 
 from forsooth.frames import only
-from forsooth.report.aggregate import Results, levels
-from forsooth.report.drawing import BLUE, GREEN, INK, MUTED, ORANGE, VERMILION, Drawing, Tables, sheet
+from forsooth.report.aggregate import Results, methods_in
+from forsooth.report.axes import grid, legend_below, names_beside, words_below
+from forsooth.report.drawing import BLUE, GREEN, INK, MUTED, ORANGE, VERMILION, Drawing, Tables, present, sheet
 from forsooth.scores.planted import shapley_range
-from forsooth.suites.axes import legend_below, names_beside
-from forsooth.suites.planted.means import model_means
+from forsooth.suites.planted.tables import model_means
 
 PRESENCE = {"with": (BLUE, "o"), "without": (ORANGE, "x")}
 COLUMNS = ("experiment", "presence", "er", "level", "r", "accuracy", "epoch", "kind", "p_star", "manipulation")
@@ -84,11 +83,11 @@ CURVES = (
 )
 
 
-def planted_curves(results: Results, tables: Tables) -> tuple[Drawing, ...]:
+def planted_curves(results: Results, tables: Tables) -> Iterator[Drawing]:
     """The figures of 5.1 to 5.4 and of the border, for every model, where the run has their rows."""
-    if not set(COLUMNS) <= set(results.rows.columns):
-        return ()
-    return tuple(drawing for curve in CURVES for drawing in drawings_of(curve, results))
+    if set(COLUMNS) <= set(results.rows.columns):
+        for curve in CURVES:
+            yield from drawings_of(curve, results)
 
 
 def drawings_of(curve: Curve, results: Results) -> Iterator[Drawing]:
@@ -102,31 +101,30 @@ def drawings_of(curve: Curve, results: Results) -> Iterator[Drawing]:
             title=curve.title,
             caption=curve.caption,
             alt=f"Grid of charts of Attr% against {curve.label} for {', '.join(own['method'].unique())}",
-            figure=grid(results, own, curve),
+            figure=curves_figure(results, own, curve),
         )
         if len(models) > 1:
             drawing = replace(drawing, name=f"{curve.name}_{model}", title=f"{curve.title}: {model}")
         yield drawing
 
 
-def grid(results: Results, points: pd.DataFrame, curve: Curve) -> Figure:
-    methods = [name for name in results.run["methods"] if name in set(points["method"])]
-    kinds = [name for name in levels(results, "manipulation") if name in set(points["manipulation"])]
+def curves_figure(results: Results, points: DataFrame, curve: Curve) -> Figure:
+    methods = methods_in(results, points)
+    kinds = present(results, "manipulation", points)
     figure = sheet(max(5.2, 2.1 + 1.65 * len(kinds)), 1.0 + 1.05 * len(methods))
-    axes = figure.subplots(len(methods), len(kinds), squeeze=False, sharex=True, sharey=True)
-    for axis, (method, kind) in zip(axes.flat, itertools.product(methods, kinds), strict=True):
+    for (method, kind), axis in grid(figure, methods, kinds).items():
         draw_panel(axis, only(points, method=method, manipulation=kind), curve)
-    for axis, method in zip(axes[:, 0], methods, strict=True):
-        axis.set_ylabel(method, rotation=0, ha="right", va="center", fontsize=7.5)
-    for top, bottom, kind in zip(axes[0], axes[-1], kinds, strict=True):
-        top.set_title(kind, fontsize=8.5)
-        bottom.set_xlabel(curve.label)
-    set_limits(axes[0, 0], points, curve)
+        if kind == kinds[0]:
+            axis.set_ylabel(method, rotation=0, ha="right", va="center", fontsize=7.5)
+        if method == methods[0]:
+            axis.set_title(kind, fontsize=8.5)
+    words_below(figure, curve.label)
+    set_limits(figure.axes[0], points, curve)
     legend_below(figure, pad=0.4, handles=handles(curve), ncols=4)
     return figure
 
 
-def set_limits(axis: Axes, points: pd.DataFrame, curve: Curve) -> None:
+def set_limits(axis: Axes, points: DataFrame, curve: Curve) -> None:
     """Limits and ticks, which all axes share."""
     most = 1.0
     if curve.metric != "attr":
@@ -139,7 +137,7 @@ def set_limits(axis: Axes, points: pd.DataFrame, curve: Curve) -> None:
         axis.set_xticks(sorted(points["level"].unique()))
 
 
-def draw_panel(axis: Axes, points: pd.DataFrame, curve: Curve) -> None:
+def draw_panel(axis: Axes, points: DataFrame, curve: Curve) -> None:
     """One method on one manipulation, and what a random map would score there."""
     axis.locator_params(axis="y", nbins=3)
     axis.grid(axis="y")
@@ -154,7 +152,7 @@ def draw_panel(axis: Axes, points: pd.DataFrame, curve: Curve) -> None:
         axis.plot(line[curve.x], line["value"], linewidth=1.0, markersize=3.5, **look)
 
 
-def draw_reference(axis: Axes, points: pd.DataFrame, curve: Curve) -> None:
+def draw_reference(axis: Axes, points: DataFrame, curve: Curve) -> None:
     """What a map should score, or a random one does."""
     if curve.x == "er":
         axis.plot([0, 1], [0, 1], color=VERMILION, linewidth=0.8)
@@ -183,29 +181,27 @@ def handles(curve: Curve) -> list[Artist]:
     return [*lines]
 
 
-def planted_gate(results: Results, tables: Tables) -> tuple[Drawing, ...]:
+def planted_gate(results: Results, tables: Tables) -> Iterator[Drawing]:
     """Accuracy of every trained model beside p*, the most that a model could reach without the artefact."""
     rows = results.rows
     if not set(COLUMNS) <= set(rows.columns):
-        return ()
-    rows = rows[rows["metric"].eq("accuracy") & rows["p_star"].notna()]
+        return
+    rows = only(rows, metric="accuracy").dropna(subset="p_star")
     if rows.empty:
-        return ()
+        return
     gated = int(rows["status"].ne("ok").sum())
-    return (
-        Drawing(
-            name="planted_gate",
-            title="Does the model use the artefact?",
-            caption="Test accuracy of every model (dots) and p* (tick), the most that one can expect who knows the "
-            "original image only. A model counts if chance would hardly bring it so far; hollow ones are not "
-            "explained. Where p* is 100 % nobody can beat it, and a good model is enough.",
-            alt=f"Dot plot of {len(rows)} accuracies beside p*, {gated} of them do not count",
-            figure=gate_figure(rows),
-        ),
+    yield Drawing(
+        name="planted_gate",
+        title="Does the model use the artefact?",
+        caption="Test accuracy of every model (dots) and p* (tick), the most that one can expect who knows the "
+        "original image only. A model counts if chance would hardly bring it so far; hollow ones are not explained. "
+        "Where p* is 100 % nobody can beat it, and a good model is enough.",
+        alt=f"Dot plot of {len(rows)} accuracies beside p*, {gated} of them do not count",
+        figure=gate_figure(rows),
     )
 
 
-def gate_figure(rows: pd.DataFrame) -> Figure:
+def gate_figure(rows: DataFrame) -> Figure:
     """A line for each kind of training, a dot for each training."""
     names = [line_name(row) for row in rows.to_dict("records")]
     lines = list(dict.fromkeys(names))
@@ -218,7 +214,7 @@ def gate_figure(rows: pd.DataFrame) -> Figure:
     return figure
 
 
-def draw_trainings(axis: Axes, rows: pd.DataFrame) -> None:
+def draw_trainings(axis: Axes, rows: DataFrame) -> None:
     """Accuracy and p* of every training on its line; hollow where it does not count."""
     axis.scatter(100 * rows["p_star"], rows["line"], marker="|", s=90, color=INK, label=P_STAR)
     passed = rows["status"].eq("ok")

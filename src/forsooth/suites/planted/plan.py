@@ -4,7 +4,7 @@ import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from forsooth import names, plugins, seeds
+from forsooth import names, plugins
 from forsooth.attributions import METHODS
 from forsooth.datasets import plain_images
 from forsooth.datasets.class_pairs import class_pairs
@@ -15,11 +15,11 @@ from forsooth.datasets.visibility import adjusted
 from forsooth.engine import make_task
 from forsooth.models import recipes
 from forsooth.models.gates import Gate
-from forsooth.records import NO_MODEL, Choice, Dataset, Method, Plan, Task, UsageError, Value
+from forsooth.records import NO_MODEL, Choice, Dataset, Method, Plan, Row, Task, UsageError, Value
 from forsooth.suites import planning
 from forsooth.suites.planted import data
 from forsooth.suites.planted.data import DataSpec
-from forsooth.suites.planted.explanations import Ask
+from forsooth.suites.planted.questions import Ask
 from forsooth.suites.planted.settings import RELEASED_MAPS, Output, Settings, check
 from forsooth.suites.planted.tasks import explain, show, train
 
@@ -65,69 +65,80 @@ class Panel:
         return {**data.factors(self.spec), **own, "experiment": self.place.experiment}
 
 
+@dataclass(frozen=True)
+class Round(planning.Round):
+    """One panel, the trainings of all networks on it, and what is asked of them."""
+
+    settings: Settings
+    panel: Panel
+    trained: Sequence[Task] = ()
+
+
 def plan(settings: Settings, choice: Choice) -> Plan:
     """Train every network, then explain what counts, method by method."""
-    check(settings)
     planning.check_metrics(settings, ("truth",))
     nets = [net.name for net in planning.networks(settings, choice)]
     tasks: list[planning.Work] = []
     for panel in panels(settings, choice):
-        trained = [training_task(panel, net, settings, choice) for net in nets]
-        tasks += trained
+        this = Round(settings, choice, panel)
+        this = replace(this, trained=[training_task(this, net) for net in nets])
+        tasks += this.trained
         for experiment in panel.place.experiments:
             if shown(panel, experiment):
                 tasks.append(make_task(show, {"spec": panel.spec, "columns": panel.columns}, name="example"))
-            tasks += explaining_tasks(panel, experiment, trained, settings, choice)
+            tasks += explaining_tasks(this, experiment)
     return planning.planned(tasks, facts(settings))
 
 
 def datasets(settings: Settings, choice: Choice) -> Iterator[tuple[str, Dataset]]:
     """The data of every training that was not left out, with its name."""
-    check(settings)
     for panel in panels(settings, choice):
         place = panel.place
-        yield (
-            f"{place.experiment}-{place.manipulation}-{place.level}-{place.r:g}-{place.number}",
-            data.dataset(panel.spec),
-        )
+        words = (place.experiment, place.manipulation, place.level, f"{place.r:g}", place.number)
+        yield "-".join(map(str, words)), data.dataset(panel.spec)
 
 
 def panels(settings: Settings, choice: Choice) -> list[Panel]:
     """Every training that was not left out."""
+    check(settings)
     names.check_factors(choice.only, FACTORS)
+    this = planning.Round(settings, choice)
     classes = plain_images.class_names(choice.data, settings.classes)
     images = plain_images.images_at(
         choice.data,
         classes=len(classes),
         per_class=settings.per_class,
         side=settings.side,
-        seed=seeds.derive(choice.seed, "data"),
+        seed=this.seed("data"),
     )
     pairs = class_pairs(classes)
-    chosen = places(settings, choice)
+    chosen = places(this)
     if any(not pairs[place.kind] for place in chosen if place.experiment == "5.4"):
         raise UsageError(f"`kinds` must be similar (and distinct for three classes), got {', '.join(settings.kinds)}")
-    return [panel_of(place, images, pairs, settings, choice) for place in chosen]
+    return [panel_of(place, images, pairs, this) for place in chosen]
 
 
-def places(settings: Settings, choice: Choice) -> list[Place]:
+def places(this: planning.Round) -> list[Place]:
     """All trainings of the plan. All levels and all r of one number share their region."""
-    experiments = names.kept(settings.experiments, choice.only, "experiment")
-    manipulations = names.kept(settings.manipulations, choice.only, "manipulation")
+    settings = this.settings
+    only = this.choice.only
+    experiments = names.kept(settings.experiments, only, "experiment")
+    manipulations = names.kept(settings.manipulations, only, "manipulation")
     explained = {"5.1": settings.trainings, "5.2": settings.runs_with_checkpoints}  # so many trainings of each
     found = []
     for name, number in itertools.product(manipulations, range(settings.trainings)):
         own = tuple(e for e, count in explained.items() if e in experiments and number < count)
         found.append(Place(own, name, number))
     followup = [name for name in settings.manipulations_followup if name in manipulations]
-    found += followup_places(followup, settings, choice)
+    found += followup_places(followup, this)
     return [place for place in found if not set(experiments).isdisjoint(place.experiments)]
 
 
-def followup_places(manipulations: Sequence[str], settings: Settings, choice: Choice) -> list[Place]:
+def followup_places(manipulations: Sequence[str], this: planning.Round) -> list[Place]:
     """Trainings of the experiments that vary more than the region."""
-    levels = admitted(settings.levels, choice, "visibility")
-    r_values = admitted(settings.r_values, choice, "r")
+    settings = this.settings
+    levels = admitted(settings.levels, this.choice, "visibility")
+    r_values = admitted(settings.r_values, this.choice, "r")
     regions = list(itertools.product(manipulations, range(settings.groups)))
     pairs = itertools.product(manipulations, settings.kinds, range(settings.pairs), r_values)
     return [
@@ -142,10 +153,9 @@ def admitted(values: Sequence[float], choice: Choice, factor: str) -> list[float
     return [float(value) for value in names.kept([f"{value:g}" for value in values], choice.only, factor)]
 
 
-def panel_of(place: Place, images: Images, pairs: Pairs, settings: Settings, choice: Choice) -> Panel:
+def panel_of(place: Place, images: Images, pairs: Pairs, this: planning.Round) -> Panel:
     """What decides the data of one training. In 5.1 the pair of classes is drawn, elsewhere numbered."""
-    section = SECTIONS[place.experiment]
-    seed = seeds.derive(choice.seed, "plot", section, place.manipulation, place.number, place.kind)
+    seed = this.seed("plot", SECTIONS[place.experiment], place.manipulation, place.number, place.kind)
     number = place.number
     if place.experiment == "5.1":
         number = seed
@@ -153,7 +163,7 @@ def panel_of(place: Place, images: Images, pairs: Pairs, settings: Settings, cho
     if place.experiment == "border":
         border = Border()
     known = pairs[place.kind]
-    manipulation = manipulation_of(place, settings, seed=seed)
+    manipulation = manipulation_of(place, this.settings, seed=seed)
     return Panel(place, DataSpec(images, known[number % len(known)], manipulation, place.r, border, seed))
 
 
@@ -166,8 +176,10 @@ def manipulation_of(place: Place, settings: Settings, *, seed: int) -> Manipulat
     return adjusted(drawn, strength=settings.strength, variant=settings.variant)
 
 
-def training_task(panel: Panel, net: str, settings: Settings, choice: Choice) -> Task:
+def training_task(this: Round, net: str) -> Task:
     """States on the way are kept only where an experiment reads them: they are as large as the network."""
+    settings = this.settings
+    panel = this.panel
     known = RECIPES[settings.recipe]
     recipe = replace(
         known,
@@ -183,42 +195,43 @@ def training_task(panel: Panel, net: str, settings: Settings, choice: Choice) ->
         "gate": Gate(settings.gate, settings.max_p_value),
         "keep": not set(WITH_CHECKPOINTS).isdisjoint(panel.place.experiments),
         "columns": {**panel.columns, "part": TRAINING_PARTS[panel.place.experiment]},
-        "seed": seeds.derive(choice.seed, "training", panel.spec.seed),
-        "device": choice.device,
+        "seed": this.seed("training", panel.spec.seed),
+        "device": this.choice.device,
     }
     return make_task(train, arguments, name=f"train {net}, {title(panel)}")
 
 
-def explaining_tasks(
-    panel: Panel, experiment: str, trained: Sequence[Task], settings: Settings, choice: Choice
-) -> list[Task]:
+def explaining_tasks(this: Round, experiment: str) -> Iterator[planning.Work]:
     """A task for every method and network; a null ignores the model, so it is asked once for all of them.
 
     One task makes the maps and scores them, since maps are not stored.
     """
+    panel = this.panel
     where = {**panel.columns, "experiment": experiment, "part": PARTS[experiment]}
-    tasks = []
-    for name in choice.methods or methods_of(experiment, settings):
-        method = plugins.method(name, METHODS)
-        ask = ask_of(method, panel, experiment, settings, choice)
-        networks = {-1: NO_MODEL} if method.null else {k: task.arguments["net"] for k, task in enumerate(trained)}
-        for index, net in networks.items():
-            arguments = {"spec": panel.spec, "index": index, "ask": ask, "columns": {**where, "model": net}}
-            tasks.append(make_task(explain, arguments, trained, name=f"explain: {name}, {net}, {title(panel)}"))
-    return tasks
+    methods = [plugins.method(name, METHODS) for name in this.choice.methods or methods_of(experiment, this.settings)]
+    nets = [*(task.arguments["net"] for task in this.trained), NO_MODEL]  # the last is that of no network
+
+    def ask(method: Method, index: int) -> Iterator[Task]:
+        columns = {**where, "model": nets[index]}
+        arguments = {"spec": panel.spec, "index": index, "ask": ask_of(method, experiment, this), "columns": columns}
+        name = f"explain: {method.name}, {nets[index]}, {title(panel)}"
+        yield make_task(explain, arguments, this.trained, name=name)
+
+    return planning.asked(methods, [Row("planted", "scores", model=net) for net in nets[:-1]], ask)
 
 
-def ask_of(method: Method, panel: Panel, experiment: str, settings: Settings, choice: Choice) -> Ask:
+def ask_of(method: Method, experiment: str, this: Round) -> Ask:
+    settings = this.settings
     return Ask(
         **plugins.identity(method),
         samples=settings.samples,
-        presences=tuple(names.kept(settings.presences, choice.only, "presence")),
+        presences=tuple(names.kept(settings.presences, this.choice.only, "presence")),
         output=output_of(method, settings),
         metrics=planning.versions(metric_names(experiment, settings)),
         checkpoints=experiment in WITH_CHECKPOINTS,
-        show=shown(panel, experiment),
-        seed=seeds.derive(choice.seed, "method", panel.spec.seed),
-        device=choice.device,
+        show=shown(this.panel, experiment),
+        seed=this.seed("method", this.panel.spec.seed),
+        device=this.choice.device,
     )
 
 

@@ -1,41 +1,18 @@
 """The figures of section 5 made again, and a verdict on each of their claims. [zhou2022feature]"""
 
-from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 
-import numpy as np
-import pandas as pd
+from pandas import DataFrame, concat
 
-from forsooth import papers
-from forsooth.frames import lines_by, only
+from forsooth.frames import only
 from forsooth.names import kept
 from forsooth.records import Choice, Judgement, Outcome, Plan, Reproduction, UsageError
 from forsooth.settings import check_words
-from forsooth.stats import mean_interval, share_interval
-from forsooth.stats.claims import holm, holm_by_name, t_test, t_test_above
-from forsooth.suites.planted.means import MODEL, TRAINED, in_range, model_means, slopes
+from forsooth.suites.planted.claims import CLAIMS
 from forsooth.suites.planted.plan import plan
 from forsooth.suites.planted.settings import ENDS, PAPER, PUBLISHED, Settings
-from forsooth.suites.verdicts import above, all_above, around, below, corrected, judgement, verdict
-
-NEAR_ONE = 0.95
-ACCURATE = 0.95
-FEW = 3  # lines that a trend needs
-LEVEL = 0.05  # of a family of tests
-VARIED = {"5.2": "accuracy", "5.3": "level", "5.4": "r"}  # experiment -> the column that it varies
-PUBLISHED_AS = {  # method -> its name in the paper, whatever its settings
-    "saliency": "Gradient",
-    "smooth_grad": "SmoothGrad",
-    "smooth_grad_50": "SmoothGrad",
-    "grad_cam": "Grad-CAM",
-    "lime_superpixels": "LIME",
-    "lime_quickshift_200": "LIME",
-    "gradient_shap": "SHAP",
-    "gradient_shap_5": "SHAP",
-    "gradient_shap_200": "SHAP",
-}
-Claims = Callable[[pd.DataFrame, pd.Series], list[str]]  # mean Attr% of models, accuracies of all trainings -> verdicts
+from forsooth.suites.planted.tables import model_means, table_of
+from forsooth.suites.verdicts import judgement
 
 
 def judge(outcome: Outcome) -> Judgement:
@@ -50,10 +27,10 @@ def judge(outcome: Outcome) -> Judgement:
         tables.append(table_of(models, experiment))
         accuracy = only(rows, metric="accuracy")["value"]
         words += [f"Section {experiment}.", *CLAIMS[experiment](models, accuracy)]
-    return judgement(pd.concat(tables, ignore_index=True).round(4), words)
+    return judgement(concat(tables, ignore_index=True).round(4), words)
 
 
-def what_was_run(rows: pd.DataFrame, settings: Settings) -> str:
+def what_was_run(rows: DataFrame, settings: Settings) -> str:
     trained = only(rows, metric="accuracy")
     passed = int(trained["status"].eq("ok").sum())
     restarts = ""
@@ -65,189 +42,6 @@ def what_was_run(rows: pd.DataFrame, settings: Settings) -> str:
         "are over models; an image without a usable map counts as 0 (failed: their share; attr_defined leaves them "
         f"out).{restarts}"
     )
-
-
-def table_of(models: pd.DataFrame, experiment: str) -> pd.DataFrame:
-    """Attr% with its interval over models; where something is varied, its slope; in 5.4 the share in the range."""
-    models = models.assign(experiment=experiment)
-    key = ["experiment", "method", "manipulation", "presence"]
-    return lines_by(models, key, partial(line_of, experiment=experiment))
-
-
-def line_of(models: pd.DataFrame, experiment: str) -> dict[str, float]:
-    """The numbers of one line of the table."""
-    models = models.rename(columns={"defined": "attr_defined"})
-    by_model = models.groupby(TRAINED, sort=False)[["value", "er", "failed", "attr_defined"]].mean()  # of checkpoints
-    line = mean_interval(by_model["value"]).columns("attr", "low", "high", "models")
-    line |= by_model[["er", "failed", "attr_defined"]].mean().to_dict()
-    if experiment in VARIED:
-        slope = mean_interval(slopes(models, VARIED[experiment]))
-        line |= slope.columns("slope", "slope_low", "slope_high")
-    if experiment == "5.4":
-        line["in_range"] = in_range(models).mean
-    return line
-
-
-def published(section: float) -> "pd.Series[float]":
-    """The paper's own numbers, by their names."""
-    numbers = papers.table("planted_claims")
-    return only(numbers, section=section).set_index("quantity")["value"]
-
-
-def of_published(models: pd.DataFrame, name: str) -> pd.DataFrame:
-    """The rows of a method by the name that the paper gives it."""
-    return models[models["method"].map(PUBLISHED_AS).eq(name)]
-
-
-def of_watermark(models: pd.DataFrame) -> pd.DataFrame:
-    return only(models, manipulation="watermark")
-
-
-def claims_5_1(models: pd.DataFrame, accuracy: pd.Series) -> list[str]:
-    by_method = models.pivot_table(index=MODEL, columns="method", values="value")
-    best = by_method.mean().idxmax()
-    passing = share_interval(accuracy > ACCURATE)
-    return [
-        below(f"No method is near 1 (the best: {best})", mean_interval(by_method[best]), NEAR_ONE),
-        around("70 % of models pass 95 % accuracy", passing, published(5.1)["over_95"]),
-        *claims_of_shap(models, by_method),
-        *claims_of_presence(models),
-    ]
-
-
-def claims_of_shap(models: pd.DataFrame, by_method: pd.DataFrame) -> list[str]:
-    """SHAP is ahead of all others, and as good as published.
-
-    by_method  (models, methods) mean Attr%
-    """
-    shap = of_published(models, "SHAP")
-    if shap.empty or len(by_method.columns) < 2:
-        return []
-    name = shap["method"].min()  # where several settings of it were asked for, one of them
-    own = by_method[name]
-    others = by_method.drop(columns=name)
-    second = others.mean().idxmax()
-    paper = published(5.1)
-    more = f"at {paper['er']:.0%} of the image; ours at {shap['er'].mean():.0%}"
-    return [
-        above(f"SHAP is the best on average (ours: its lead over {second})", mean_interval(own - others[second])),
-        around("Attr% of SHAP on average", mean_interval(own), paper["attr_shap"], more),
-    ]
-
-
-def claims_of_presence(models: pd.DataFrame) -> list[str]:
-    """Every method sees a watermark better than that it is missing."""
-    by_presence = of_watermark(models).pivot_table(index=[*MODEL, "method"], columns="presence", values="value")
-    if not {"with", "without"} <= set(by_presence):
-        return []
-    ahead = (by_presence["with"] - by_presence["without"]).groupby("method", sort=False)
-    claim = "The presence of a watermark is seen better than its absence"
-    return all_above({f"{claim}, {name}": own for name, own in ahead})
-
-
-def claims_of_trend(models: pd.DataFrame, accuracy: pd.Series, *, x: str, words: str) -> list[str]:
-    """SHAP rises with x on the watermark, and nobody else does."""
-    by_pair = {key: slopes(own, x) for key, own in models.groupby(["method", "manipulation"], sort=False)}
-    trends = {key: mean_interval(own) for key, own in by_pair.items()}
-    claimed = [key for key in trends if PUBLISHED_AS.get(key[0]) == "SHAP" and key[1] == "watermark"]
-    others = {key: own for key, own in by_pair.items() if key not in claimed and trends[key].n >= FEW}
-    steepest = max(trends, key=lambda key: np.nan_to_num(trends[key].mean, nan=-np.inf))
-    return [
-        *(above(f"Attr% of SHAP on the watermark rises with {words} (slope)", trends[key]) for key in claimed),
-        nobody_rises(others, words=words),
-        *no_trends(models, x=x, words=words),
-        f"The steepest is {steepest[0]} on {steepest[1]}: {trends[steepest]}.",
-    ]
-
-
-def nobody_rises(by_pair: Mapping[tuple[str, str], Sequence[float]], *, words: str) -> str:
-    """Whether none of these pairs of method and artefact rises, from the slopes of their trainings.
-
-    A pair has a test of its own over its trainings. Pairs share trainings, so their tests hang together; Holm's
-    correction holds all the same. That so many tests cannot tell a rise is no sign that there is none.
-    """
-    pvalues = [t_test_above(own) for own in by_pair.values()]
-    rising = holm(pvalues) <= LEVEL
-    up = [key for key, rises in zip(by_pair, rising, strict=True) if rises]
-    which = ", ".join(f"{method} on {kind} {np.mean(by_pair[method, kind]):+.2f}" for method, kind in up)
-    alone = sum(p <= LEVEL for p in pvalues)
-    claim = f"No other method rises with {words} on any artefact (ours: the share of pairs that do)"
-    more = (
-        f"{which or 'none'}; each pair by a t test over its trainings, {len(by_pair)} tests corrected by Holm; asked "
-        f"alone {alone} would rise"
-    )
-    return verdict(claim, share_interval(rising), holds=bool(by_pair) and not alone, fails=bool(up), more=more)
-
-
-def no_trends(models: pd.DataFrame, *, x: str, words: str) -> list[str]:
-    """Whether Attr% of each method stays as x grows, all artefacts together; two-sided, corrected for the methods."""
-    by_method = {method: slopes(own, x) for method, own in models.groupby("method", sort=False)}
-    adjusted = holm_by_name({method: t_test(own) for method, own in by_method.items()})
-    lines = []
-    for method, own in by_method.items():
-        trend = mean_interval(own)
-        enough = trend.n >= FEW
-        differs = adjusted[method] <= LEVEL
-        still = trend.low <= 0 <= trend.high and not differs
-        claim = f"{method} has no trend with {words}, all artefacts together (slope){corrected(len(by_method))}"
-        lines.append(verdict(claim, trend, holds=enough and still, fails=enough and differs))
-    return lines
-
-
-def claims_5_4(models: pd.DataFrame, accuracy: pd.Series) -> list[str]:
-    passing = share_interval(accuracy > ACCURATE)
-    shap = of_published(of_watermark(models), "SHAP")
-    falls = mean_interval([-slope for slope in slopes(shap, "r")])
-    return [
-        around("All models pass 95 % accuracy", passing, published(5.4)["over_95"]),
-        above("Attr% of SHAP on the watermark falls as r grows (minus the slope)", falls),
-        *claims_of_gradient(models),
-        *shares_in_range(models),
-        *claim_of_kinds(models),
-    ]
-
-
-def claims_of_gradient(models: pd.DataFrame) -> list[str]:
-    """Gradient is in the Shapley range where the watermark is, and out of it where it is missing."""
-    gradient = of_published(of_watermark(models), "Gradient")
-    present = in_range(only(gradient, presence="with"))
-    missing = in_range(only(gradient, presence="without"))
-    where = "the Shapley range {} the watermark (share inside)"
-    tracks = "Gradient tracks " + where.format("with")
-    leaves = "Gradient leaves " + where.format("without")
-    return [
-        above(tracks, present, 0.5),
-        below(leaves, missing, 0.5),
-    ]
-
-
-def shares_in_range(models: pd.DataFrame) -> list[str]:
-    """How often each method is in the Shapley range, and on which artefact the most."""
-    lines = []
-    for (method, presence), own in models.groupby(["method", "presence"], sort=False):
-        by_kind = {kind: in_range(group) for kind, group in own.groupby("manipulation")}
-        most = max(by_kind, key=lambda kind: by_kind[kind].mean)
-        shares = f"{in_range(own)}; most: {most} {by_kind[most]}"
-        lines.append(f"{method}, {presence} the artefact, in the range: {shares}.")
-    return lines
-
-
-def claim_of_kinds(models: pd.DataFrame) -> list[str]:
-    """Whether classes that look alike or not make a difference."""
-    by_kind = models.pivot_table(index=[*MODEL, "method", "r"], columns="kind", values="value")
-    if not {"similar", "distinct"} <= set(by_kind):
-        return []
-    gap = mean_interval((by_kind["distinct"] - by_kind["similar"]).groupby(MODEL).mean())
-    claim = "Similar and distinct classes do not differ (distinct less similar)"
-    return [verdict(claim, gap, holds=gap.low <= 0 <= gap.high, fails=gap.n > 1)]
-
-
-CLAIMS: Mapping[str, Claims] = {
-    "5.1": claims_5_1,
-    "5.2": partial(claims_of_trend, x="accuracy", words="test accuracy"),
-    "5.3": partial(claims_of_trend, x="level", words="visibility"),
-    "5.4": claims_5_4,
-}
 
 
 def plan_of_claims(settings: Settings, choice: Choice) -> Plan:

@@ -21,7 +21,7 @@ from forsooth.suites import choose, networks
 from forsooth.suites import explain as explaining
 from forsooth.suites.planted import data
 from forsooth.suites.planted.data import DataSpec
-from forsooth.suites.planted.explanations import (
+from forsooth.suites.planted.questions import (
     Ask,
     Explained,
     explained_images,

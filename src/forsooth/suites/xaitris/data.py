@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import torch
 from torch import Tensor
 
 from forsooth import shared
@@ -15,8 +14,8 @@ from forsooth.datasets.tetromino import tetromino
 from forsooth.datasets.tetromino_settings import Setting
 from forsooth.digests import require_same
 from forsooth.plain import remembered, to_plain
-from forsooth.records import NO_MODEL, Cell, Dataset, Row, Value
-from forsooth.suites import choose
+from forsooth.records import NO_MODEL, Cell, Dataset, Facts, Row, Value
+from forsooth.suites import choose, networks
 
 BACKGROUND_IMAGES = 100  # training images given to methods as references
 FIT_IMAGES = 2_000  # training images given to methods that fit patterns
@@ -105,10 +104,7 @@ def made(spec: DataSpec) -> Dataset:
 
 def explained(trained: Sequence[Cell], data: Dataset, samples: int | None, *, seed: int) -> Tensor:
     """Test images that every network above its gate gets right, at most `samples`, as many of each kind. (k,)"""
-    correct = [cell.tensors["correct"] for cell in trained if cell.facts["passed"]]
-    if not correct:
-        return torch.empty(0, dtype=torch.int64)
-    rows = data.splits["test"][torch.stack(correct).all(0)]
+    rows = networks.agreed(trained, data.splits["test"])
     return choose.rows_of(data, rows, samples, seed=seed, role="explained")
 
 
@@ -117,7 +113,7 @@ def references(data: Dataset, *, seed: int) -> dict[str, Tensor]:
     return choose.references(data, {"background": BACKGROUND_IMAGES, "fit": FIT_IMAGES}, seed=seed)
 
 
-def counts(data: Dataset, rows: Tensor, *, role: str, where: Mapping[str, Any]) -> list[dict[str, Any]]:
+def counts(data: Dataset, rows: Tensor, *, role: str, where: Mapping[str, Any]) -> list[Facts]:
     """How many of the rows (k,) are of each kind, by name."""
     assert data.strata is not None
     return choose.classes_of({role: data.strata[rows]}, names=data.facts["kinds"], where=where)

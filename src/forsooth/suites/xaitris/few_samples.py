@@ -6,20 +6,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import pandas as pd
+from pandas import DataFrame, Series
 from torch import Tensor
 
 from forsooth import scores, seeds
 from forsooth.attributions import METHODS
 from forsooth.counted import counted
 from forsooth.engine import make_task, task
-from forsooth.frames import only
+from forsooth.frames import only, without
 from forsooth.names import find
-from forsooth.records import Cell, Choice, Judgement, Method, Outcome, Plan, Row
+from forsooth.records import Cell, Choice, Facts, Judgement, Method, Outcome, Plan, Row
 from forsooth.scores.localisation import nonzero_pixels
 from forsooth.suites import explain
 from forsooth.suites.planning import planned
-from forsooth.suites.xaitris import data, tasks
+from forsooth.suites.xaitris import data, questions
 from forsooth.suites.xaitris import plan as suite
 from forsooth.suites.xaitris import settings as presets
 from forsooth.suites.xaitris.data import DataSpec
@@ -106,10 +106,10 @@ class Ask:
     sampling_seed: int
     device: str
 
-    def on_network(self) -> tasks.Ask:
+    def on_network(self) -> questions.Ask:
         """The same as a question of the suite."""
         shared = {name: value for name, value in vars(self).items() if name not in ("masks", "draw")}
-        return tasks.Ask(**shared, code="", softmax="rule")
+        return questions.Ask(**shared, code="", softmax="rule")
 
 
 @task("xaitris.few_samples", version=2, spec="panel", ask="*")
@@ -120,7 +120,7 @@ def measure(trained: Cell, *, spec: DataSpec, ask: Ask) -> Cell:
     chosen = data.explained((trained,), data.dataset(spec), ask.samples, seed=ask.sampling_seed)
     if not len(chosen):
         return nothing(template, "no test image is predicted correctly by a network above its gate")
-    question = tasks.question(trained, spec, chosen, ask.on_network())
+    question = questions.question(trained, spec, chosen, ask.on_network())
     made = explain.attribute(record, question)
     if "maps" not in made.tensors:
         return nothing(template, made.facts["message"])
@@ -156,7 +156,7 @@ def judge(outcome: Outcome) -> Judgement:
     return Judgement(table.round(3), verdict(table))
 
 
-def summary(rows: pd.DataFrame) -> pd.DataFrame:
+def summary(rows: DataFrame) -> DataFrame:
     """One line for each estimator and number of masks.
 
     Columns: estimator, masks, draws, ima (the median over draws of the median over images), ima_low and ima_high (the
@@ -168,11 +168,11 @@ def summary(rows: pd.DataFrame) -> pd.DataFrame:
     for (method, masks), group in rows.groupby(["method", "masks"], sort=False, dropna=False):
         line = {"estimator": ESTIMATORS.get(method, method), "masks": masks, "draws": group["draw"].nunique()}
         lines.append({**line, **_line(group)})
-    table = pd.DataFrame(lines)
+    table = DataFrame(lines)
     return table.astype({"masks": "Int64"})
 
 
-def _line(group: pd.DataFrame) -> dict[str, Any]:
+def _line(group: DataFrame) -> Facts:
     """The numbers of one estimator with one number of masks."""
     if group["metric"].eq("").any():
         return {"status": group["message"].iloc[0]}
@@ -191,16 +191,16 @@ def _line(group: pd.DataFrame) -> dict[str, Any]:
     }
 
 
-def scored_by(rows: pd.DataFrame, metric: str) -> pd.DataFrame:
+def scored_by(rows: DataFrame, metric: str) -> DataFrame:
     """The rows of one metric, in which an empty map counts as the worst."""
     return counted(only(rows, metric=metric), scores.metric(metric))
 
 
-def verdict(table: pd.DataFrame) -> str:
+def verdict(table: DataFrame) -> str:
     """What each estimator gains by masks, against random maps."""
     random = only(table, estimator=RANDOM).iloc[0]
     lines = [f"Random maps: median IMA {_range(random)} over {random['draws']} draws."]
-    for name, group in table[table["estimator"].ne(RANDOM)].groupby("estimator", sort=False):
+    for name, group in without(table, estimator=RANDOM).groupby("estimator", sort=False):
         scored = only(group, status="ok")
         words = [_words(line) for _, line in group.iterrows()]
         above = scored[scored["ima_low"] > random["ima_high"]]["masks"]
@@ -222,7 +222,7 @@ def _range(line: Mapping[str, Any]) -> str:
     return f"{line['ima']:.3f} [{line['ima_low']:.3f}, {line['ima_high']:.3f}]"
 
 
-def _masks(numbers: pd.Series) -> str:
+def _masks(numbers: Series) -> str:
     if numbers.empty:
         return "never"
     return f"with {', '.join(f'{number:,}' for number in numbers)} masks"

@@ -1,15 +1,15 @@
 """Box plots of the per-sample scores."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.gridspec import GridSpec
 from matplotlib.ticker import MaxNLocator
+from pandas import DataFrame, Series
 
 from forsooth.report.aggregate import Results
 from forsooth.report.drawing import (
@@ -37,28 +37,24 @@ CAPTION = (
 QUANTILES = [0.05, 0.25, 0.5, 0.75, 0.95]
 
 
-def boxes(results: Results, tables: Tables) -> tuple[Drawing, ...]:
+def boxes(results: Results, tables: Tables) -> Iterator[Drawing]:
     """Box plots as in Fig. 3 of [clark2024xaitris], one figure per metric and level of the outer factors.
 
     Departure: boxes lie on their side, so that each has its method's name beside it, and lines end at the 5th and
     95th percentile.
     """
-    drawings = []
     for metric, table in tables.items():
         for name, panels in outer_groups(results, table.panels):
-            drawings.append(
-                Drawing(
-                    name="_".join(["boxes", metric, *name]),
-                    title=" · ".join([f"{metric} of every method in every panel", *name]),
-                    caption=CAPTION.format(shade=roles(results)[2] or "panel"),
-                    alt=f"Box plots of {metric} for {len(table.methods)} methods in {len(panels)} panels",
-                    figure=_figure(results, table, panels),
-                )
+            yield Drawing(
+                name="_".join(["boxes", metric, *name]),
+                title=" · ".join([f"{metric} of every method in every panel", *name]),
+                caption=CAPTION.format(shade=roles(results)[2] or "panel"),
+                alt=f"Box plots of {metric} for {len(table.methods)} methods in {len(panels)} panels",
+                figure=_figure(results, table, panels),
             )
-    return tuple(drawings)
 
 
-def _figure(results: Results, table: Medians, panels: pd.DataFrame) -> Figure:
+def _figure(results: Results, table: Medians, panels: DataFrame) -> Figure:
     layout = _layout(results, panels)
     order = _order(table)
     left = 0.5 + 0.066 * max(map(len, order))  # inches for the names
@@ -85,7 +81,8 @@ def _figure(results: Results, table: Medians, panels: pd.DataFrame) -> Figure:
 
 def _row_name(figure: Figure, axis: Axes, name: str) -> None:
     """The name of a row of axes, upright at the left."""
-    words = figure.text(0.01, _middle(axis), name)
+    place = axis.get_position()
+    words = figure.text(0.01, (place.y0 + place.y1) / 2, name)
     words.set(rotation=90, va="center", fontsize=10, fontweight="bold")
 
 
@@ -108,14 +105,14 @@ class Layout:
     shades: list[str]
     models: list[str]
 
-    def place(self, factors: pd.Series) -> Place:
+    def place(self, factors: Series) -> Place:
         shade = self.shades.index(factors.get(self.shade, ""))
         model = self.models.index(factors.get("model", ""))
         row = self.rows.index(factors.get(self.row, ""))
         return Place(row, shade, model, model * (len(self.shades) + 1) + shade)
 
 
-def _layout(results: Results, panels: pd.DataFrame) -> Layout:
+def _layout(results: Results, panels: DataFrame) -> Layout:
     _, row, shade = roles(results)
     models = [""]
     if "model" in panels:
@@ -130,7 +127,7 @@ def _headings(axis: Axes, layout: Layout, place: Place) -> None:
         note(axis, layout.models[place.model], (0, 1), (0, 19), bold=True)
 
 
-def _limits(quantiles: pd.DataFrame) -> tuple[float, float]:
+def _limits(quantiles: DataFrame) -> tuple[float, float]:
     """Room for all boxes and for lines up to a third of their range: one stray line must not flatten the rest."""
     low, q1, _, q3, high = quantiles.to_numpy().T
     least = q1.min()
@@ -163,7 +160,7 @@ def _grid(figure: Figure, layout: Layout, *, left: float) -> GridSpec:
     )
 
 
-def _boxes(axis: Axes, table: Medians, quantiles: pd.DataFrame, *, null: float, limits: tuple[float, float]) -> None:
+def _boxes(axis: Axes, table: Medians, quantiles: DataFrame, *, null: float, limits: tuple[float, float]) -> None:
     """quantiles: a line per method, nan where it took no part. Boxes are thick lines: one artist, not thirty."""
     place = np.arange(len(quantiles))
     span = (limits[1] - limits[0]) or 1.0  # one value only: any width will do
@@ -200,12 +197,6 @@ def _names(axis: Axes, table: Medians, order: Sequence[str]) -> None:
     nulls = {method for method, null in zip(table.methods, table.null, strict=True) if null}
     for label, method in zip(axis.get_yticklabels(), order, strict=True):
         name_style(label, null=method in nulls)
-
-
-def _middle(axis: Axes) -> float:
-    """Height of the middle of the axes in the figure, from 0 to 1."""
-    place = axis.get_position()
-    return float(place.y0 + place.y1) / 2
 
 
 FIGURES = {

@@ -1,70 +1,58 @@
 """Figures beside the scores: accuracy against the strength of the signal, and what the scores reward."""
 
-from collections.abc import Iterable, Sequence
-from itertools import product
+from collections.abc import Iterable, Iterator
 from textwrap import wrap
 from typing import Any
 
-import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
+from pandas import DataFrame
 
 from forsooth.frames import only
 from forsooth.report import maps
 from forsooth.report.aggregate import Results, levels
+from forsooth.report.axes import grid, legend_below, words_below
 from forsooth.report.charts import gate_line
 from forsooth.report.drawing import HUES, MARKERS, Drawing, Tables, note, outer_groups, present, roles, sheet
-from forsooth.suites.axes import legend_below
 from forsooth.wording import number
 
 
-def accuracy_by_alpha(results: Results, tables: Tables) -> tuple[Drawing, ...]:
+def accuracy_by_alpha(results: Results, tables: Tables) -> Iterator[Drawing]:
     """Accuracy against the signal-to-noise ratio, as in Fig. B2 of [clark2024xaitris]."""
-    rows = results.rows
-    rows = rows[rows["part"].eq("sweep") & rows["metric"].eq("accuracy") & rows["value"].notna()]
-    drawings = []
+    rows = only(results.rows, part="sweep", metric="accuracy").dropna(subset="value")
     for name, group in outer_groups(results, rows):
-        drawing = Drawing(
+        yield Drawing(
             name="_".join(["accuracy_by_alpha", *name]),
             title=" · ".join(["Accuracy against the strength of the signal", *name]),
             caption="Mean test accuracy for each signal-to-noise ratio α, lowest and highest training (band).",
             alt=f"Curves of test accuracy against alpha for the models {', '.join(group['model'].unique())}",
             figure=_sweep(results, group),
         )
-        drawings.append(drawing)
-    return tuple(drawings)
 
 
-def _sweep(results: Results, rows: pd.DataFrame) -> Figure:
+def _sweep(results: Results, rows: DataFrame) -> Figure:
     """A row of axes for each level of one factor, a column for each of another."""
     _, across, down = roles(results)
     tops = present(results, across, rows)
     sides = present(results, down, rows)
     figure = sheet(1 + 2.6 * len(tops), 0.8 + 1.7 * len(sides))
-    axes = figure.subplots(len(sides), len(tops), squeeze=False, sharex=True, sharey=True)
-    for (k, side), (j, top) in product(enumerate(sides), enumerate(tops)):
-        _curves(axes[k, j], results, _where(_where(rows, across, top), down, side))
-    _headings(axes, tops, sides)
-    axes[0, 0].set_ylim(100 * min(0.5, rows["value"].min()) - 5, 103)  # shared by all
-    entries = _entries(axes.ravel())
+    for (side, top), axis in grid(figure, sides, tops).items():
+        _curves(axis, results, _where(_where(rows, across, top), down, side))
+        if side == sides[0]:
+            note(axis, top, (0.5, 1), (0, 6), align="center", bold=True)
+        if top == tops[0]:
+            axis.set_ylabel(f"{side}\ntest accuracy, %".lstrip())
+    words_below(figure, "α")
+    figure.axes[0].set_ylim(100 * min(0.5, rows["value"].min()) - 5, 103)  # shared by all
+    entries = _entries(figure.axes)
     legend_below(figure, handles=list(entries.values()), labels=list(entries), ncols=6)
     return figure
 
 
-def _where(rows: pd.DataFrame, factor: str | None, level: str) -> pd.DataFrame:
+def _where(rows: DataFrame, factor: str | None, level: str) -> DataFrame:
     if factor is None:
         return rows
-    return rows[rows[factor].eq(level)]
-
-
-def _headings(axes: NDArray[Any], tops: Sequence[str], sides: Sequence[str]) -> None:
-    for axis, top in zip(axes[0], tops, strict=True):
-        note(axis, top, (0.5, 1), (0, 6), align="center", bold=True)
-    for axis, side in zip(axes[:, 0], sides, strict=True):
-        axis.set_ylabel(f"{side}\ntest accuracy, %".lstrip())
-    for axis in axes[-1]:
-        axis.set_xlabel("α")
+    return only(rows, **{factor: level})
 
 
 def _entries(axes: Iterable[Axes]) -> dict[str, Any]:
@@ -76,7 +64,7 @@ def _entries(axes: Iterable[Axes]) -> dict[str, Any]:
     return handles
 
 
-def _curves(axis: Axes, results: Results, rows: pd.DataFrame) -> None:
+def _curves(axis: Axes, results: Results, rows: DataFrame) -> None:
     for k, model in enumerate(levels(results, "model")):
         curve = only(rows, model=model).groupby("alpha")["value"].agg(["mean", "min", "max"]) * 100
         if curve.empty:
@@ -89,30 +77,27 @@ def _curves(axis: Axes, results: Results, rows: pd.DataFrame) -> None:
     axis.grid()
 
 
-def strategies(results: Results, tables: Tables) -> tuple[Drawing, ...]:
+def strategies(results: Results, tables: Tables) -> Iterator[Drawing]:
     """What the scores say of maps drawn by hand, as Fig. B3 of [clark2024xaitris]."""
     pictures = maps.pictures(results)
     rows = only(results.rows, part="strategies")
     outer = roles(results)[0]
-    drawings = []
     for name, group in outer_groups(results, rows):
         shown = only(pictures, kind="strategy", method=group["method"])
         if outer:
             shown = shown.merge(group[[*outer]].drop_duplicates())
         if shown.empty:
             continue
-        drawing = Drawing(
+        yield Drawing(
             name="_".join(["strategies", *name]),
             title=" · ".join(["What the scores reward", *name]),
             caption="Maps drawn by hand and what the scores make of them.",
             alt="Hand-made maps with their scores: " + ", ".join(shown["method"].unique()),
             figure=_row_of_maps(results, shown.drop_duplicates("method"), group),
         )
-        drawings.append(drawing)
-    return tuple(drawings)
 
 
-def _row_of_maps(results: Results, pictures: pd.DataFrame, rows: pd.DataFrame) -> Figure:
+def _row_of_maps(results: Results, pictures: DataFrame, rows: DataFrame) -> Figure:
     """The pictures side by side, each with its name above and its scores below."""
     figure = sheet(1.75 * len(pictures), 2.85)
     axes = figure.subplots(1, len(pictures), squeeze=False)[0]
@@ -126,6 +111,6 @@ def _row_of_maps(results: Results, pictures: pd.DataFrame, rows: pd.DataFrame) -
     return figure
 
 
-def _scores(rows: pd.DataFrame, method: str) -> str:
+def _scores(rows: DataFrame, method: str) -> str:
     scores = only(rows, method=method).groupby("metric", sort=False)["value"].mean()
     return "\n".join(f"{metric} {number(value, digits=2)}" for metric, value in scores.items())

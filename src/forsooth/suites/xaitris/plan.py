@@ -15,6 +15,7 @@ from forsooth.suites import networks, planning
 from forsooth.suites.planning import Work
 from forsooth.suites.xaitris import data, strategies, tasks
 from forsooth.suites.xaitris.data import DataSpec, Panel, Photos
+from forsooth.suites.xaitris.questions import Ask
 from forsooth.suites.xaitris.settings import Settings
 
 ALWAYS_EXACT = 8  # pixels; so small a map is solved at once
@@ -22,11 +23,10 @@ FACTORS = ("size", "scenario", "background", "model")
 
 
 @dataclass(frozen=True)
-class Round:
+class Round(planning.Round):
     """One dataset: the panels and the tasks of all trainings on it, and what is asked of them."""
 
     settings: Settings
-    choice: Choice
     spec: DataSpec
     panels: Sequence[Panel]
     trained: Sequence[Task]
@@ -42,9 +42,9 @@ def plan(settings: Settings, choice: Choice) -> Plan:
     work: list[Work] = []
     for spec in specs:
         this = round_of(spec, settings, choice)
-        work += [*this.trained, showing_task(this)]
-        for method in methods:
-            work += explaining_tasks(method, this)
+        shown = {"spec": spec, "samples": settings.samples, "sampling_seed": sampling_seed(choice)}
+        work += [*this.trained, make_task(tasks.show, shown, this.trained, name="examples")]
+        work += explaining_tasks(methods, this)
     work += sweep_tasks(specs, settings, choice)
     work += strategy_tasks(specs, settings)
     return planning.planned(work, facts(specs) + said_of_bounds(specs, settings))
@@ -62,7 +62,10 @@ def chosen_data(settings: Settings, choice: Choice) -> Iterator[DataSpec]:
     names.check_factors(choice.only, FACTORS)
     sizes = names.kept([str(size) for size in settings.sizes], choice.only, "size")
     scenarios = names.kept(settings.scenarios, choice.only, "scenario")
-    backgrounds = names.kept(known_backgrounds(settings, choice), choice.only, "background")
+    known = list(settings.backgrounds)
+    if choice.data is not None and "IMAGENET" not in known:
+        known.append("IMAGENET")  # photographs are given in order to be used, whether or not the preset has it
+    backgrounds = names.kept(known, choice.only, "background")
     photos = photographs(choice)
     for size, scenario, background in itertools.product(sizes, scenarios, backgrounds):
         yield DataSpec(
@@ -79,13 +82,6 @@ def photographs(choice: Choice) -> Photos:
     if choice.data is None:
         return Photos(None, None)
     return Photos(choice.data, folders.digest(choice.data))
-
-
-def known_backgrounds(settings: Settings, choice: Choice) -> list[str]:
-    """Photographs are given in order to be used, whether or not the preset has IMAGENET."""
-    if choice.data is None:
-        return list(settings.backgrounds)
-    return list(dict.fromkeys([*settings.backgrounds, "IMAGENET"]))
 
 
 def explained_networks(settings: Settings, choice: Choice, spec: DataSpec) -> list[Architecture]:
@@ -126,49 +122,45 @@ def recipe_of(spec: DataSpec, settings: Settings, part: str) -> recipes.Recipe:
     return replace(recipe, gate=settings.gate, restarts=restarts)
 
 
-def showing_task(this: Round) -> Task:
-    arguments = {"spec": this.spec, "samples": this.settings.samples, "sampling_seed": sampling_seed(this.choice)}
-    return make_task(tasks.show, arguments, this.trained, name="examples")
+def explaining_tasks(methods: Sequence[Method], this: Round) -> Iterator[Work]:
+    """Of every method and network of a dataset a task that makes the maps and one that scores them.
 
-
-def explaining_tasks(method: Method, this: Round) -> list[Work]:
-    """Tasks of one method on all networks of a dataset, and rows for those it cannot meet."""
-    panels = [*this.panels, data.panel(this.spec)]  # the last is that of no network: -1 is its place
-    templates = [panel.row("scores") for panel in this.panels]
-    return planning.asked(
-        method, templates, unable=unable, ask=lambda index: asking_tasks(method, index, panels[index], this)
-    )
-
-
-def asking_tasks(method: Method, index: int, panel: Panel, this: Round) -> list[Task]:
-    """One task that makes the maps, one that scores them: a new score needs no new maps."""
-    settings = this.settings
+    A new score needs no new maps.
+    """
     spec = this.spec
-    ask = tasks.Ask(
+    panels = [*this.panels, data.panel(spec)]  # the last is that of no network: -1 is its place
+    judged = {"spec": spec, "metrics": planning.versions(this.settings.metrics), **bounds(this.settings, spec)}
+
+    def ask(method: Method, index: int) -> Iterator[Task]:
+        panel = panels[index]
+        what = f"{method.name}, {panel.model}, {data.title(spec)}"
+        arguments = {"spec": spec, "index": index, "ask": ask_of(method, panel, this)}
+        maps = make_task(tasks.explain, arguments, this.trained, name=f"explain: {what}")
+        yield maps
+        yield make_task(tasks.score, {**judged, "panel": panel, "method": method.name}, [maps], name=f"score: {what}")
+
+    return planning.asked(methods, [panel.row("scores") for panel in this.panels], ask, unable)
+
+
+def ask_of(method: Method, panel: Panel, this: Round) -> Ask:
+    settings = this.settings
+    return Ask(
         **plugins.identity(method),
         samples=settings.samples,
         output="logits" if method.name in settings.logits_for else settings.output,
         softmax=settings.softmax,
-        seed=seeds.derive(this.choice.seed, "method", panel.model_seed),
+        seed=this.seed("method", panel.model_seed),
         sampling_seed=sampling_seed(this.choice),
         device=this.choice.device,
     )
-    what = f"{method.name}, {panel.model}, {data.title(spec)}"
-    maps = make_task(tasks.explain, {"spec": spec, "index": index, "ask": ask}, this.trained, name=f"explain: {what}")
-    versions = planning.versions(settings.metrics)
-    judged = {"spec": spec, "panel": panel, "method": method.name, "metrics": versions}
-    judged |= bounds(settings, spec)
-    return [maps, make_task(tasks.score, judged, [maps], name=f"score: {what}")]
 
 
-def sweep_tasks(specs: Sequence[DataSpec], settings: Settings, choice: Choice) -> list[Task]:
+def sweep_tasks(specs: Sequence[DataSpec], settings: Settings, choice: Choice) -> Iterator[Task]:
     """Accuracy against alpha, as in Fig. B2, where the linear model is at chance but for the linear problem."""
-    work = []
     for spec, alpha in itertools.product(specs, settings.sweep):
         moved = replace(spec, setting=replace(spec.setting, alpha=alpha))
         for net in planning.networks(settings, choice):
-            work.append(training_task(moved, net, 0, settings, choice, part="sweep"))
-    return work
+            yield training_task(moved, net, 0, settings, choice, part="sweep")
 
 
 def strategy_tasks(specs: Sequence[DataSpec], settings: Settings) -> list[Task]:

@@ -3,11 +3,13 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain, product
 from typing import Any
 
-import pandas as pd
+from pandas import DataFrame
 
 from forsooth import names, papers
+from forsooth.frames import only
 from forsooth.records import Choice, Judgement, Outcome, Plan, Reproduction, Task
 from forsooth.suites.xaitris import few_samples, reproduce_alphas, reproduce_boxes, reproduce_costs, settings
 from forsooth.suites.xaitris.plan import chosen_data, explained_networks, training_task
@@ -30,11 +32,7 @@ class Presets:
         return {name: getattr(self, name) for name in kept}
 
 
-def of_size(size: int) -> Presets:
-    return Presets(paper=replace(settings.PAPER, sizes=(size,)), released=replace(settings.RELEASED, sizes=(size,)))
-
-
-def published_cells(table: str, choice: Choice) -> pd.DataFrame:
+def published_cells(table: str, choice: Choice) -> DataFrame:
     """The published accuracies that were not left out."""
     published = papers.table(table)
     for factor in FACTORS:
@@ -43,7 +41,7 @@ def published_cells(table: str, choice: Choice) -> pd.DataFrame:
     return published.reset_index(drop=True)
 
 
-def places(published: pd.DataFrame) -> list[Place]:
+def places(published: DataFrame) -> list[Place]:
     return list(published[list(FACTORS)].itertuples(index=False, name=None))
 
 
@@ -59,25 +57,18 @@ def trainings(place: Place, chosen: Settings, choice: Choice) -> list[Task]:
 def plan(presets: Presets, choice: Choice, *, table: str) -> Plan:
     """All trainings of all cells of the table, under both presets."""
     cells = places(published_cells(table, choice))
-    tasks: list[Task] = []
-    for chosen in presets.chosen(choice).values():
-        for place in cells:
-            tasks += trainings(place, chosen, choice)
-    return Plan(tasks=tuple(tasks))
+    by_cell = [trainings(place, chosen, choice) for chosen, place in product(presets.chosen(choice).values(), cells)]
+    return Plan(tasks=tuple(chain.from_iterable(by_cell)))
 
 
 def judge(outcome: Outcome, *, table: str, title: str) -> Judgement:
     """Mean and spread of test accuracy (%) over trainings, `paper` and `released` beside the published mean."""
     published = published_cells(table, outcome.choice)
     presets = outcome.settings.chosen(outcome.choice)
-    lines = []
-    for place in places(published):
-        line: dict[str, float] = {}
-        for name, chosen in presets.items():
-            keys = [task.key for task in trainings(place, chosen, outcome.choice)]
-            line |= accuracy_line(outcome, name, keys)
-        lines.append(line)
-    joined = published.join(pd.DataFrame(lines))
+    lines: list[dict[str, float]] = [{} for _ in places(published)]
+    for (name, chosen), (line, place) in product(presets.items(), zip(lines, places(published), strict=True)):
+        line |= accuracy_line(outcome, name, [task.key for task in trainings(place, chosen, outcome.choice)])
+    joined = published.join(DataFrame(lines))
     joined["met"] = [met_by(row, presets) for _, row in joined.iterrows()]
     joined = joined.round({name: 1 for name in joined if name != "alpha"})
     return Judgement(joined, verdict(joined, list(presets), title))
@@ -96,7 +87,7 @@ def met_by(row: Mapping[str, Any], presets: Iterable[str]) -> str:
     return " and ".join(near) or "no"
 
 
-def verdict(table: pd.DataFrame, presets: Sequence[str], title: str) -> str:
+def verdict(table: DataFrame, presets: Sequence[str], title: str) -> str:
     """What came out, in words: how many numbers hold, and what is known of the others."""
     met = int((table["met"] != "no").sum())
     lines = [f"{title}: {met} of {len(table)} accuracies come out within {NEAR:g} points."]
@@ -107,15 +98,15 @@ def verdict(table: pd.DataFrame, presets: Sequence[str], title: str) -> str:
             f"As {name}: {own} of {len(table)}; {int(near.sum())} if trainings below the gate were not restarted."
         )
     lines += without_signal(table)
-    lines += [missed(row, presets) for _, row in table[table["met"] == "no"].iterrows()]
+    lines += [missed(row, presets) for _, row in only(table, met="no").iterrows()]
     return "\n".join(lines) + "\n"
 
 
-def without_signal(table: pd.DataFrame) -> list[str]:
+def without_signal(table: DataFrame) -> list[str]:
     """Cells at chance because the printed equation has no signal."""
     if "paper" not in table:
         return []
-    vanished = table[table["scenario"].eq("MULT") & table["paper"].lt(60)]
+    vanished = only(table[table["paper"].lt(60)], scenario="MULT")
     if vanished.empty:
         return []
     cells = ", ".join(place_name(row) for _, row in vanished.iterrows())
@@ -140,23 +131,19 @@ def place_name(row: Mapping[str, Any]) -> str:
 def accuracies(name: str, title: str, table: str, *, size: int) -> Reproduction:
     file = f"xaitris_{table}"
     heading = table.replace("_", " ").title()
-    return Reproduction(
-        name=f"xaitris/{name}",
-        title=title,
-        settings=of_size(size),
-        plan=partial(plan, table=file),
-        judge=partial(judge, table=file, title=heading),
-    )
+    presets = Presets(replace(settings.PAPER, sizes=(size,)), replace(settings.RELEASED, sizes=(size,)))
+    judged = partial(judge, table=file, title=heading)
+    return Reproduction(f"xaitris/{name}", title, presets, partial(plan, table=file), judged)
 
 
 REPRODUCTIONS = (
     accuracies("table-b2", "trained accuracy at 8×8", "table_b2", size=8),
     Reproduction(
-        name="xaitris/few-samples",
-        title="LIME and Kernel SHAP by estimator and by number of masks, several draws",
-        settings=few_samples.Settings(),
-        plan=few_samples.plan,
-        judge=few_samples.judge,
+        "xaitris/few-samples",
+        "LIME and Kernel SHAP by estimator and by number of masks, several draws",
+        few_samples.Settings(),
+        few_samples.plan,
+        few_samples.judge,
     ),
     accuracies("table-1", "trained accuracy at 64×64", "table_1", size=64),
     *reproduce_boxes.REPRODUCTIONS,

@@ -1,15 +1,16 @@
 """Figs. B2 and B9 made again: accuracy over the strength of the signal, and the search for the weakest that will do."""
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
-import pandas as pd
+from pandas import DataFrame
 
 from forsooth import papers
+from forsooth.frames import lines_by, only, without
 from forsooth.records import Choice, Judgement, Outcome, Plan, Reproduction, Task
 from forsooth.stats import Interval, mean_interval
 from forsooth.suites import planning
@@ -52,7 +53,7 @@ def plan(settings: Sweep, choice: Choice) -> Plan:
 
 def judge(outcome: Outcome, *, published: str) -> Judgement:
     """Accuracy (%) by strength, published beside it where it is known; and the claims of the caption."""
-    rows = outcome.rows[outcome.rows["metric"].eq("accuracy")]
+    rows = only(outcome.rows, metric="accuracy")
     rows = rows.assign(background=rows["background"].str.partition(" ")[0])
     table = summary(rows)
     lines = [*at_chance(rows), *rigid(rows), *sweet_spots(rows)]
@@ -64,19 +65,18 @@ def judge(outcome: Outcome, *, published: str) -> Judgement:
     return judgement(table.round(2), lines)
 
 
-def summary(rows: pd.DataFrame) -> pd.DataFrame:
+def summary(rows: DataFrame) -> DataFrame:
     """Mean and interval over trainings, in per cent."""
-    lines = []
-    for key, own in rows.groupby([*FACTORS, "alpha"], sort=False):
-        found = mean_interval(100 * own["value"])
-        line = dict(zip([*FACTORS, "alpha"], key, strict=True))
-        lines.append({**line, "ours": found.mean, "low": found.low, "high": found.high, "trainings": found.n})
-    return pd.DataFrame(lines)
+
+    def line_of(own: DataFrame) -> dict[str, float]:
+        return mean_interval(100 * own["value"]).columns("ours", "low", "high", "trainings")
+
+    return lines_by(rows, [*FACTORS, "alpha"], line_of)
 
 
-def at_chance(rows: pd.DataFrame) -> list[str]:
+def at_chance(rows: DataFrame) -> list[str]:
     """The linear model is at chance where the problem is not linear."""
-    own = rows[rows["model"].eq("llr") & rows["scenario"].ne("LIN")]
+    own = only(without(rows, scenario="LIN"), model="llr")
     if own.empty:
         return []
     means = own.groupby(["scenario", "background", "alpha"])["value"].mean()
@@ -87,9 +87,9 @@ def at_chance(rows: pd.DataFrame) -> list[str]:
     return [verdict(words, found, holds=found.high < CHANCE, fails=found.low > CHANCE, more=more)]
 
 
-def rigid(rows: pd.DataFrame) -> list[str]:
+def rigid(rows: DataFrame) -> list[str]:
     """In RIGID the CNN is ahead of the MLP, by training and strength."""
-    own = rows[rows["scenario"].eq("RIGID")]
+    own = only(rows, scenario="RIGID")
     table = own.pivot_table(index=["background", "alpha", "model_seed"], columns="model", values="value")
     if not {"cnn", "mlp"} <= set(table):
         return []
@@ -99,18 +99,16 @@ def rigid(rows: pd.DataFrame) -> list[str]:
     ]
 
 
-def sweet_spots(rows: pd.DataFrame) -> list[str]:
+def sweet_spots(rows: DataFrame) -> Iterator[str]:
     """The weakest signal at which every network that can solve the problem is right in 80 %, beside what was chosen."""
-    lines = []
     able = rows[rows["model"].ne("llr") | rows["scenario"].eq("LIN")]
     for (size, scenario, background), own in able.groupby(["size", "scenario", "background"], sort=False):
         place = f"{scenario}-{background} at {size}×{size}"
         published = chosen(size, scenario, background)
-        lines.append(f"Sweet spot of {place}: {sweet_spot(own)}; published {published}.")
-    return lines
+        yield f"Sweet spot of {place}: {sweet_spot(own)}; published {published}."
 
 
-def sweet_spot(rows: pd.DataFrame) -> str:
+def sweet_spot(rows: DataFrame) -> str:
     """From which strength on every network of a dataset is good enough on average, in words."""
     means = rows.groupby(["alpha", "model"])["value"].mean().unstack()
     enough = means.min(axis=1) >= ENOUGH
@@ -126,11 +124,11 @@ def sweet_spot(rows: pd.DataFrame) -> str:
 def chosen(size: int, scenario: str, background: str) -> str:
     """The strength that the paper chose."""
     table = papers.table("xaitris_table_1" if size > 8 else "xaitris_table_b2")
-    own = table[table["scenario"].eq(scenario) & table["background"].eq(background)]["alpha"]
+    own = only(table, scenario=scenario, background=background)["alpha"]
     return f"{own.iloc[0]:g}" if len(own) else "none"
 
 
-def met(table: pd.DataFrame) -> list[str]:
+def met(table: DataFrame) -> list[str]:
     """How many of the published accuracies come out, and which do not."""
     known = table.dropna(subset="accuracy")
     if known.empty:

@@ -1,22 +1,23 @@
 """The figures of XAI-TRIS with maps and with boxes of scores: the suite's own run, and verdicts on their claims."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-import pandas as pd
+from pandas import DataFrame, concat
 
 from forsooth import seeds
+from forsooth.frames import only, without
 from forsooth.names import unknown
 from forsooth.records import Choice, Judgement, Outcome, Plan, Reproduction, UsageError
 from forsooth.suites import planning
 from forsooth.suites.verdicts import judgement
-from forsooth.suites.xaitris import claims, panels
-from forsooth.suites.xaitris.panels import Tables
+from forsooth.suites.xaitris import claims, tables
 from forsooth.suites.xaitris.plan import plan
 from forsooth.suites.xaitris.settings import PAPER, RELEASED, Settings
+from forsooth.suites.xaitris.tables import Tables
 
-Claims = Sequence[Callable[[Tables], list[str]]]
+Claims = Sequence[Callable[[Tables], Iterator[str]]]
 QUESTIONS: Claims = (claims.question_1, claims.question_2, claims.question_3, claims.question_4)
 MAPS: Claims = (claims.simple_is_explained_best, claims.mlp_follows_photographs, claims.lime_fails)
 ALL_METHODS: Claims = (claims.question_1, claims.edge_detector, claims.shap_variants_agree)
@@ -55,17 +56,17 @@ def judge(outcome: Outcome, *, metrics: Sequence[str], sentences: Claims) -> Jud
     """Boxes of every panel and method, and what they say of the claims."""
     settings, rows = one_suite(outcome)
     lines = [what_was_run(rows)]
-    tables = []
+    boxes = []
     for metric in [metric_of(wanted, settings) for wanted in metrics]:
-        by_panel = panels.by_panel(rows, metric)
+        by_panel = tables.by_panel(rows, metric)
         if not by_panel:
             raise UsageError("no network passed its gate, so there is nothing to judge")
         lines += [f"{metric}: {line}" for claim in sentences for line in claim(by_panel)]
-        tables.append(panels.boxes(by_panel, metric))
-    return judgement(pd.concat(tables, ignore_index=True).round(4), lines)
+        boxes.append(tables.boxes(by_panel, metric))
+    return judgement(concat(boxes, ignore_index=True).round(4), lines)
 
 
-def one_suite(outcome: Outcome) -> tuple[Settings, pd.DataFrame]:
+def one_suite(outcome: Outcome) -> tuple[Settings, DataFrame]:
     """The suite's settings, and the rows, with the number of their dataset where there were several."""
     settings = outcome.settings
     if isinstance(settings, Settings):
@@ -83,11 +84,11 @@ def metric_of(wanted: str, settings: Settings) -> str:
     return found[0]
 
 
-def what_was_run(rows: pd.DataFrame) -> str:
+def what_was_run(rows: DataFrame) -> str:
     """Trainings, images and gates, in a sentence."""
-    trained = rows[rows["part"].eq("training") & rows["metric"].eq("accuracy")]
+    trained = only(rows, part="training", metric="accuracy")
     passed = int(trained["status"].eq("ok").sum())
-    scored = rows[rows["part"].eq("scores") & rows["metric"].ne("")]
+    scored = without(only(rows, part="scores"), metric="")
     images = scored.groupby(["scenario", "background"])["sample"].nunique()
     return (
         f"{len(trained)} trainings, {passed} of them above the gate; {images.min()} to {images.max()} images explained "

@@ -1,9 +1,9 @@
 """What the scores make of named strategies (Fig. B3), and what a scenario costs (Appendix B.3), made again."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-import pandas as pd
+from pandas import DataFrame, Series
 
 from forsooth import papers
 from forsooth.records import Choice, Judgement, Outcome, Plan, Reproduction
@@ -22,33 +22,32 @@ def plan_strategies(settings: Settings, choice: Choice) -> Plan:
 def judge_strategies(found: Outcome) -> Judgement:
     """Every score of every strategy, and the claims of the caption."""
     table = found.rows.pivot_table(index=["size", "method"], columns="metric", values="value").reset_index()
-    lines = []
+    lines: list[str] = []
     for size, own in table.groupby("size"):
         scores = own.set_index("method")
         lines += claims_of_strategies(scores, f"{size}×{size}")
     return judgement(table.round(4), lines)
 
 
-def claims_of_strategies(scores: pd.DataFrame, where: str) -> list[str]:
+def claims_of_strategies(scores: DataFrame, where: str) -> Iterator[str]:
     """They are exact numbers, so that there are no intervals.
 
     scores  a line for each strategy
     """
     emd = scores[next(name for name in scores if str(name).startswith("emd"))]
     strategies = emd.drop(["truth", "whole image"])
-    lines = [
-        f"{where}, EMD: {compared('a part of the truth is better than its outline', part_of(emd), emd['outline'])}",
-        f"{where}, EMD: the outline is the worst of the strategies: "
-        f"{outcome(strategies.idxmin() == 'outline', strategies.idxmin() != 'outline')} "
-        f"(the worst is '{strategies.idxmin()}' with {strategies.min():.3f}).",
-    ]
+    yield f"{where}, EMD: {compared('a part of the truth is better than its outline', part_of(emd), emd['outline'])}"
+    worst = strategies.idxmin()
+    yield (
+        f"{where}, EMD: the outline is the worst of the strategies: {outcome(worst == 'outline', worst != 'outline')} "
+        f"(the worst is '{worst}' with {strategies.min():.3f})."
+    )
     if "precision" in scores:
         words = "missing a half costs less by EMD than by precision"
-        lines.append(f"{where}: {compared(words, 1 - part_of(scores['precision']), 1 - part_of(emd))}")
-    return lines
+        yield f"{where}: {compared(words, 1 - part_of(scores['precision']), 1 - part_of(emd))}"
 
 
-def part_of(scores: "pd.Series[float]") -> float:
+def part_of(scores: "Series[float]") -> float:
     return float(scores["half of each piece"])
 
 
@@ -72,7 +71,7 @@ def judge_costs(found: Outcome) -> Judgement:
     return judgement(table, words)
 
 
-def cost_table(found: Outcome, counts: Mapping[str, int]) -> pd.DataFrame:
+def cost_table(found: Outcome, counts: Mapping[str, int]) -> DataFrame:
     """Published and ours, step by step.
 
     counts  how many of what stands in a unit: networks, scenarios

@@ -1,50 +1,25 @@
 """The tasks of XAI-TRIS: train a network, make maps, score them. Results are cells."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import partial
 from typing import Any
 
-import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from forsooth import models, scores
 from forsooth.engine import task
 from forsooth.models.recipes import Recipe
 from forsooth.models.train import fit
-from forsooth.records import NO_MODEL, Cell, Dataset, Row
+from forsooth.records import NO_MODEL, Cell, Dataset, Facts
 from forsooth.suites import explain as explaining
 from forsooth.suites import networks
 from forsooth.suites.choose import SHOWN, placed
 from forsooth.suites.networks import NetSpec
 from forsooth.suites.xaitris import data, training
 from forsooth.suites.xaitris.data import DataSpec, Panel
+from forsooth.suites.xaitris.questions import Ask, question, truth_of
 
-SMALL = 8  # pixels; so small an image is quickly explained by networks as they are written
 NO_INPUT = "no test image is predicted correctly by every network"
-
-
-@dataclass(frozen=True)
-class Ask:
-    """What a method is asked.
-
-    version, code  are here to change the key when the method changes
-    samples        images at most; None: all that every network gets right
-    softmax        "rule": each method's own, or it refuses; "gradient": DeepLIFT and LRP pass a softmax by the plain
-                   gradient, as the published maps did
-    sampling_seed  one for the whole run: every method and network of a panel explains the same images with the same
-                   references
-    """
-
-    method: str
-    version: int
-    code: str
-    samples: int | None
-    output: str
-    softmax: str
-    seed: int
-    sampling_seed: int
-    device: str
 
 
 @task("xaitris.train", version=2, together=training.TOGETHER, spec="panel")
@@ -90,37 +65,12 @@ def explain(*trained: Cell, spec: DataSpec, index: int, ask: Ask) -> Cell:
     if index >= 0:
         network = trained[index]
         if not network.facts["passed"]:
-            return Cell(facts={"status": "below gate", "message": "the network is below its gate: not explained"})
+            return Cell(facts=networks.BELOW_GATE)
     chosen = data.explained(trained, data.dataset(spec), ask.samples, seed=ask.sampling_seed)
     if not len(chosen):
         return Cell(facts={"status": "no correct input", "message": NO_INPUT})
     cell = explaining.attribute(ask.method, question(network, spec, chosen, ask))
     return Cell(tensors={**cell.tensors, "samples": chosen}, facts=cell.facts)
-
-
-def question(network: Cell | None, spec: DataSpec, chosen: Tensor, ask: Ask) -> explaining.Question:
-    """What a method is asked of a trained network (None: of none, for methods that ignore it) on chosen images (k,)."""
-    dataset = data.dataset(spec)
-    model: nn.Module = nn.Identity()
-    layer = None
-    if network is not None:
-        model, layer = explained_network(network, spec, ask)
-    rows = data.references(dataset, seed=ask.sampling_seed)
-    game: dict[str, Any] = {"rewrite_model": spec.setting.size > SMALL}
-    if ask.softmax == "gradient":
-        game["softmax"] = ask.softmax
-    return explaining.Question(
-        model=model,
-        x=dataset.x[chosen].to(ask.device),
-        target=dataset.y[chosen].to(ask.device),
-        background=dataset.x[rows["background"]].to(ask.device),
-        fit=dataset.x[rows["fit"]].to(ask.device),
-        truth=truth_of(dataset, chosen).to(ask.device),
-        layer=layer,
-        seed=ask.seed,
-        samples=chosen,
-        game=game,
-    )
 
 
 @task("xaitris.score", version=2, spec="panel", panel="about")
@@ -143,11 +93,9 @@ def score(
     dataset = data.dataset(spec)
     chosen = made.tensors["samples"]
     flat = made.tensors["maps"].abs().sum(1)  # the papers score |s|; one channel here, so the sum changes nothing
-    rows: list[Row] = []
-    for name in metrics:
-        reads = {"truth": truth_of(dataset, chosen)}
-        rows += explaining.metric_rows(template, scores.metric(name), flat, reads, chosen.tolist(), emd_tolerance)
-    rows = explaining.promise_rows(template, rows, explaining.gaps(made), chosen.tolist())
+    reads = {"truth": truth_of(dataset, chosen)}
+    scored = list(explaining.metric_rows(template, flat, reads, metrics, chosen.tolist(), emd_tolerance))
+    rows = explaining.promise_rows(template, scored, explaining.gaps(made), chosen.tolist())
     labels = dataset.y[chosen[:SHOWN]].tolist()
     return Cell(rows=tuple(rows), tensors=shown_maps(flat), facts={"pictures": pictures(panel, method, labels)})
 
@@ -158,38 +106,15 @@ def shown_maps(maps: Tensor) -> dict[str, Tensor]:
     return {**first, "global": maps.nan_to_num(0.0, 0.0, 0.0).mean(0)}
 
 
-def truth_of(dataset: Dataset, rows: Tensor) -> Tensor:
-    """Which pixels matter in the images rows (k,). (k, side, side) bool"""
-    assert dataset.truth is not None
-    return dataset.truth[rows]
-
-
-def pictures(panel: Panel, method: str, labels: Sequence[int]) -> list[dict[str, Any]]:
+def pictures(panel: Panel, method: str, labels: Sequence[int]) -> list[Facts]:
     """What the page shows of a method in a panel; where nothing stays in its place, a mean map shows nothing.
 
     labels  of the samples that are shown
     """
     shared: Mapping[str, Any] = {**asdict(panel), "method": method}
-    shown: list[dict[str, Any]] = []
+    shown: list[Facts] = []
     for place, label in enumerate(labels):
         shown.append({**shared, "tensor": placed("example", place), "kind": "example", "label": label, "place": place})
     if panel.scenario != "RIGID":
         shown.append({**shared, "tensor": "global", "kind": "global"})
     return shown
-
-
-def explained_network(cell: Cell, spec: DataSpec, ask: Ask) -> tuple[nn.Module, str | None]:
-    """The trained network as it is explained, and the name of its last convolution.
-
-    On a processor gradients take half the time where the channels of a pixel lie together. The order of sums is another
-    then, so small networks stay as they are.
-    """
-    net = NetSpec(**cell.facts["net"])
-    module = networks.loaded(training.untrained(net, spec), cell.tensors, device=ask.device, prefix="net.")
-    if spec.setting.size > SMALL and ask.device == "cpu":
-        module.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
-    module.train(cell.facts["train_mode"])
-    layer = models.architecture(net.name).layer
-    if ask.output == "logits":
-        return module, layer
-    return nn.Sequential(module, nn.Softmax(1)).train(module.training), networks.inside(layer, "0")

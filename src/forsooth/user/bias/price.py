@@ -11,9 +11,7 @@ from forsooth.user.bias.subject import Subject
 from forsooth.wording import duration
 
 WORTH_TELLING = 20.0  # seconds
-FEW = 32  # inputs of the first call whose time is taken
-MANY = 2048  # of the second, for models that are quick
-PATIENCE = 0.2  # seconds of the first call above which there is no second
+ENTRIES = 2**14  # of the inputs on which a forward is timed: of few rows a call takes as long as of many
 
 
 def told(subject: Subject, progress: Progress, *, workers: int) -> None:
@@ -46,32 +44,20 @@ def twice(subject: Subject) -> str:
 def cheaper(subject: Subject) -> str:
     """What would cost less."""
     ways = ["fewer inputs", "larger players (grid:N)"]
+    if subject.stage.table is not None:
+        ways = ["fewer inputs", "fewer rows for what is hidden (baseline rows:5)"]
     if not subject.exact and subject.request.anchor != "leverage":
         ways.append("anchor leverage, at a quarter to a tenth of the forwards")
     return f"cheaper are {', '.join(ways[:-1])} or {ways[-1]}"
 
 
 def seconds_of_one(subject: Subject) -> float:
-    """How long the model takes for one of many inputs, by the clock, on one thread as tasks have it.
-
-    Games ask many inputs at once, and what a call costs by itself is shared by all: a forest takes as long for one row
-    as for a hundred. So a model that is quick with a few inputs is asked about as many as a game would hand it.
-    """
+    """How long the model takes for one of many inputs, by the clock, on one thread as tasks have it."""
     x, _, _ = subject.part(0, 1)
-    most = rows_at_once(x, subject.stage.model)
-    few = min(FEW, most)
+    rows = min(rows_at_once(x), max(32, ENTRIES // x.numel()))
+    many = x.expand(rows, *x.shape[1:]).contiguous()
     with torch.no_grad(), one_thread():
-        subject.stage.model(x)  # the first call may build things
-        taken = seconds_of(subject, x, few)
-        if taken > PATIENCE:
-            return taken / few
-        many = min(MANY, most)
-        return seconds_of(subject, x, many) / many
-
-
-def seconds_of(subject: Subject, x: torch.Tensor, count: int) -> float:
-    """Seconds of one call with the input x (1, *shape) so many times."""
-    many = x.expand(count, *x.shape[1:]).contiguous()
-    begun = time.perf_counter()
-    subject.stage.model(many)
-    return time.perf_counter() - begun
+        subject.stage.model(many)  # the first call may build things
+        begun = time.perf_counter()
+        subject.stage.model(many)
+        return (time.perf_counter() - begun) / len(many)

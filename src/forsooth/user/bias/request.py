@@ -31,7 +31,9 @@ class BiasRequest:
     anchor        permutations: walks along these orders; leverage: least squares with a tenth of their forwards, a
                   quarter above 64 players
     budget        most forwards for all Shapley values
-    baseline      mean, channel_mean, zero, blur, or values (*shape) or (n, *shape)
+    baseline      auto: rows for a table with text, categories or gaps, else mean; mean, channel_mean, zero, blur;
+                  rows or rows:N: values of N rows of the data, over which the outputs are averaged; or values (*shape)
+                  or (n, *shape)
     data          (k, *shape), what means are taken over and what methods read as background; None: the inputs
     output        logits: the outputs as they are; probabilities: their softmax
     channels      how the channels of a derivative become one number
@@ -44,7 +46,7 @@ class BiasRequest:
     target: Any = None
     players: Any = "auto"
     permutations: int | str = 1000
-    baseline: Any = "mean"
+    baseline: Any = "auto"
     data: Any = None
     output: str = "logits"
     channels: str = "signed_max"

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from forsooth import chunks, plugins, seeds
-from forsooth.adapters import inputs, methods, models, texts
+from forsooth.adapters import inputs, methods, models, tables, texts
 from forsooth.adapters.methods import NamedMethod
 from forsooth.attributions import METHODS
 from forsooth.engine import Progress, task
@@ -23,9 +23,10 @@ from forsooth.scores.promises import completeness_gap
 from forsooth.suites import explain
 from forsooth.suites.bias import anchor as anchors
 from forsooth.user.bias import page, price, words
+from forsooth.user.bias.prepare import prepare, prepare_again
 from forsooth.user.bias.request import BiasRequest
 from forsooth.user.bias.result import END, BiasResult, Judged, tabled
-from forsooth.user.bias.subject import Subject, prepare, prepare_again
+from forsooth.user.bias.subject import Subject
 from forsooth.user.requests import answer_folder
 from forsooth.user.steps import Key, Step, carry_out, shared_arguments
 
@@ -36,6 +37,10 @@ DEFAULTS = (
 )
 NULLS = ("random", "constant")
 ANCHOR = "anchor"
+UNREADABLE = (
+    "reads numbers, and this table is played by values: what hides whole columns can be asked (kernel_shap, lime, "
+    "pfi …), and a forsooth.Method with hides=True, which is given the numbers of values, and hides one by 0"
+)
 AT_ONCE = 8  # inputs played in one task, so that little is lost when the work is stopped
 BACKGROUND = 100  # inputs handed to methods as background
 SQUARE = 5_000  # most players of methods that solve a system of players × players
@@ -47,7 +52,7 @@ def answer(
     """M_bias of every method on the model and inputs of the request. See `forsooth.bias`."""
     begun = time.monotonic()
     request.check()  # words and files come first: to build the model may take long
-    if texts.read(request.inputs) is None:
+    if texts.read(request.inputs) is None and not tables.needed(tables.loaded(request.inputs, "inputs")):
         inputs.batch(request.inputs, "inputs")
     plugins.known(request.methods, METHODS)
     thing = models.load_model(request.model)
@@ -66,11 +71,8 @@ def answer(
     costly = {one.name for one in chosen if one.method.cost != "passes"}
     summary = words.summary(subject, table, judged.noise, costly)
     seconds = time.monotonic() - begun
-    result = BiasResult(table, rows, summary, page=page.page(request, subject, chosen, judged, rows, seconds))
-    if folder is not None:
-        result.keep(folder, "bias", result.rows)
-        result.report(folder)
-    return result
+    shown = page.page(request, subject, chosen, judged, rows, seconds)
+    return BiasResult(table, rows, summary, page=shown).kept(folder, "bias")
 
 
 def chosen_methods(subject: Subject) -> list[NamedMethod]:
@@ -97,6 +99,8 @@ def unable(named: NamedMethod, subject: Subject) -> str:
     method = named.method
     if "truth" in method.needs:
         return f"{name} needs a ground truth, and there is none"
+    if subject.stage.table is not None and not (method.hides or method.blind):
+        return f"{name} {UNREADABLE}"
     if named.own:
         return ""
     if not subject.stage.open and {"gradient", "module"} & set(method.needs):

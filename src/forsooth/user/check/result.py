@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
-import pandas as pd
+from pandas import DataFrame
 
 from forsooth.adapters.methods import NamedMethod
+from forsooth.frames import without
 from forsooth.user.check import words
 from forsooth.user.check.evidence import Evidence
 from forsooth.user.check.units import BY_HAND, UnitTest
@@ -32,7 +33,7 @@ class CheckResult(PagedResult):
     title: ClassVar[str] = "Contract of a method"
     passed: bool
 
-    def shown(self) -> pd.DataFrame:
+    def shown(self) -> DataFrame:
         """The table for a reader: inputs of which the same is said stand in one line."""
         return merged(self.table)
 
@@ -52,11 +53,11 @@ def result_of(named: NamedMethod, evidence: Sequence[Evidence], tests: Sequence[
         lines += lines_of(named, seen, works=bool(usable))
     lines += overall(evidence, usable)
     lines += [Line(test.name, BY_HAND, test.status, test.message) for test in tests]
-    table = pd.DataFrame(lines, columns=list(Line._fields))
+    table = DataFrame(lines, columns=list(Line._fields))
     wrong = table["status"].eq("wrong")
     summary = words.summary(
         named.name,
-        merged(table[table["input"].ne(ALL)]).query("status == 'wrong'"),
+        merged(without(table, input=ALL)).query("status == 'wrong'"),
         random=bool(table["message"].eq("random").any()),
         works_on=[seen.input for seen in usable],
     )
@@ -108,7 +109,7 @@ def quickest(seen: Evidence) -> float:
     return min(calls) / len(seen.x)
 
 
-def merged(table: pd.DataFrame) -> pd.DataFrame:
+def merged(table: DataFrame) -> DataFrame:
     """The table with one line for all inputs of which the same is said."""
     kinds = table.groupby("check")["input"].nunique()
     same = table.groupby(["check", "status", "message"], sort=False)["input"].agg(list).reset_index()

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-import pandas as pd
+from pandas import DataFrame
 
 from forsooth.wording import joined
 
@@ -29,7 +29,7 @@ SEEDED = "draw with torch, or declare needs=('generators',) in a forsooth.Method
 SUMS: Mapping[str | None, str] = {"conserve": "f(x)", "complete to background": "f(x) - mean f(background)"}
 
 
-def summary(name: str, wrong: pd.DataFrame, *, random: bool, works_on: Sequence[str]) -> str:
+def summary(name: str, wrong: DataFrame, *, random: bool, works_on: Sequence[str]) -> str:
     """The verdict in sentences; what is wrong is said once, with the inputs where it was seen.
 
     wrong     lines of the table, merged

@@ -18,10 +18,11 @@ from torch import Tensor
 from forsooth import plugins, seeds
 from forsooth.adapters import models
 from forsooth.engine import Progress, one_thread
+from forsooth.importing import staying
 from forsooth.models.constructed import UNITS, Unit
 from forsooth.models.specimens import CLASSES, ROWS, Specimen, only, specimens, without_shifts
 from forsooth.progress import fitting_progress
-from forsooth.records import Method
+from forsooth.records import Facts, Method
 from forsooth.scores.promises import completeness_gap
 from forsooth.suites import explain
 from forsooth.user.check import units
@@ -49,11 +50,7 @@ def answer(request: CheckRequest, *, out: Path | None = None, progress: Progress
         bar.doing([f"check: {units.BY_HAND}"])
         tests = [unit_test(named.method, build(), request) for build in UNITS]
         bar.step(f"check: {units.BY_HAND}")
-    result = result_of(named, evidence, tests)
-    if folder is not None:
-        result.keep(folder, "check", result.rows)
-        result.report(folder)
-    return result
+    return result_of(named, evidence, tests).kept(folder, "check")
 
 
 def unit_test(method: Method, unit: Unit, request: CheckRequest) -> units.UnitTest:
@@ -109,7 +106,8 @@ def called(method: Method, kind: Specimen, seed: int) -> Trial:
     needs = lent(method, kind, seed)
     begun = time.perf_counter()
     try:
-        maps = method(kind.model, kind.x, kind.target, **needs)
+        with staying():
+            maps = method(kind.model, kind.x, kind.target, **needs)
     except (Exception, SystemExit) as error:  # a user's method may raise anything, or leave; that is the answer
         return Trial(None, "raised", raised(error, method.function), time.perf_counter() - begun)
     seconds = time.perf_counter() - begun
@@ -119,7 +117,7 @@ def called(method: Method, kind: Specimen, seed: int) -> Trial:
     return Trial(maps.detach().clone(), "", "", seconds)  # a view of x would change with it
 
 
-def lent(method: Method, kind: Specimen, seed: int) -> dict[str, Any]:
+def lent(method: Method, kind: Specimen, seed: int) -> Facts:
     """All that a method may declare to need."""
     return {
         "background": kind.background,
@@ -181,7 +179,7 @@ def same(before: Any, after: Any) -> bool:
     return bool(before == after)
 
 
-def generators(cuda: bool) -> dict[str, Any]:
+def generators(cuda: bool) -> Facts:
     """The states of the global generators, by the keys of `words.DRAWS`."""
     ours = [torch.get_rng_state()]
     if cuda:

@@ -3,14 +3,12 @@
 import shlex
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
-from pathlib import Path
-from typing import Any
 
 from forsooth import names, plugins
 from forsooth.adapters.trainings import model_name
 from forsooth.attributions import METHODS
 from forsooth.datasets.manipulations import NAMES
-from forsooth.records import Method, UsageError
+from forsooth.records import Facts, Method, UsageError
 
 PLANNED = (
     *("saliency", "gradient_x_input", "integrated_gradients", "smooth_grad_50"),
@@ -74,7 +72,7 @@ class DryRunRequest:
 
     def command(self) -> str:
         """The words at the terminal that repeat it."""
-        options: dict[str, Any] = {**asdict(self), "images": self.images or 0}
+        options: Facts = {**asdict(self), "images": self.images or 0}
         options |= {"methods": ",".join(self.methods), "artefacts": ",".join(self.artefacts)}
         order = ("data", "train", "methods", "artefacts", "size", "images", "visibility", "samples", "seed", "device")
         words = [f"--{name} {shlex.quote(str(options[name]))}" for name in order if options[name] is not None]
@@ -98,10 +96,3 @@ def artefact_names(words: Iterable[str]) -> tuple[str, ...]:
         if name not in NAMES:
             raise names.unknown(name, (*SHORT, *NAMES), argument="artefacts")
     return tuple(dict.fromkeys(full)) or NAMES
-
-
-def outside(folder: Path, data: str) -> Path:
-    """The folder of the run, which must not lie in the user's data."""
-    if folder.resolve().is_relative_to(Path(data).resolve()):
-        raise UsageError(f"`out` must lie outside of `data`, where nothing is written, got {folder} inside {data}")
-    return folder

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
-import pandas as pd
+from pandas import DataFrame
 
 from forsooth.counted import counted
 from forsooth.frames import only
-from forsooth.records import UsageError
+from forsooth.records import Facts, UsageError
 from forsooth.report.promises import gap_table
 from forsooth.runs import write_page
 from forsooth.scores.planted import ATTR
@@ -62,7 +62,7 @@ class DryRun(Result):
         """Write the page again and return its path."""
         return write_page([self.folder])
 
-    def shown(self) -> pd.DataFrame:
+    def shown(self) -> DataFrame:
         """The table for a reader: per cent with intervals, and empty where there is no number."""
         shown = self.table.assign(
             present=[span(*line) for line in self.table[["present", "low", "high"]].to_numpy()],
@@ -99,7 +99,7 @@ NO_SHARES = Shares({}, {}, {})
 Key = tuple[str, str]  # artefact and presence
 
 
-def tabled(rows: pd.DataFrame, kinds: Mapping[str, str]) -> pd.DataFrame:
+def tabled(rows: DataFrame, kinds: Mapping[str, str]) -> DataFrame:
     """The table of `DryRun` from the rows of all cells; kinds: method -> method, null or oracle, in order."""
     artefacts = dict(list(rows.groupby("manipulation", sort=False)))
     shares = {key: shares_of(artefacts[key[0]], key[1], kinds) for key in itertools.product(artefacts, PREFIXES)}
@@ -109,22 +109,21 @@ def tabled(rows: pd.DataFrame, kinds: Mapping[str, str]) -> pd.DataFrame:
         line = {"artefact": artefact, **model_facts(own), "method": method, "kind": kinds[method]}
         by_presence = {presence: shares[artefact, presence] for presence in PREFIXES}
         lines.append({**line, **line_of(only(own, method=method), method, by_presence)})
-    table = pd.DataFrame(lines).join(gap_table(rows), on="method")
+    table = DataFrame(lines).join(gap_table(rows), on="method")
     random = only(table, method="random").set_index("artefact")["present"]
     table = table.assign(random=table["artefact"].map(random))
     return table.assign(finding=[finding(line) for line in table.to_dict("records")])
 
 
-def model_facts(rows: pd.DataFrame) -> dict[str, float]:
+def model_facts(rows: DataFrame) -> dict[str, float]:
     """What the training of one artefact came to, from its rows."""
     trained = only(rows, metric="accuracy").iloc[0]
     return {"accuracy": trained["value"], "p_star": trained["p_star"], "region": trained["er"]}
 
 
-def shares_of(rows: pd.DataFrame, presence: str, kinds: Mapping[str, str]) -> Shares:
+def shares_of(rows: DataFrame, presence: str, kinds: Mapping[str, str]) -> Shares:
     """Shares on images of one artefact, the same images for all methods; p-values are not yet corrected."""
-    scored = rows[rows["metric"].eq("attr") & rows["presence"].eq(presence) & rows["sample"].ge(0)]
-    scored = counted(scored, ATTR)
+    scored = counted(only(rows[rows["sample"].ge(0)], metric="attr", presence=presence), ATTR)
     if scored.empty:
         return NO_SHARES
     wide = scored.pivot(index="sample", columns="method", values="value")
@@ -153,12 +152,12 @@ def corrected(shares: Mapping[Key, Shares], kinds: Mapping[str, str]) -> dict[Ke
     return by_key
 
 
-def line_of(rows: pd.DataFrame, method: str, shares: Mapping[str, Shares]) -> dict[str, Any]:
+def line_of(rows: DataFrame, method: str, shares: Mapping[str, Shares]) -> Facts:
     """What one method scored on one artefact, with it and without, from its rows."""
     rows = only(rows, metric="attr")
     took_part = counted(rows, ATTR)
-    usable = took_part[took_part["presence"].eq("with") & ~took_part["failed"]]
-    line: dict[str, Any] = {"status": "ok", "message": "", "failed": took_part["failed"].mean()}
+    usable = only(took_part, presence="with", failed=False)
+    line: Facts = {"status": "ok", "message": "", "failed": took_part["failed"].mean()}
     if took_part["failed"].all():  # not one map
         line = {"status": rows["status"].iloc[0], "message": rows["message"].iloc[0], "failed": 1.0}
         shares = dict.fromkeys(PREFIXES, NO_SHARES)
@@ -168,7 +167,7 @@ def line_of(rows: pd.DataFrame, method: str, shares: Mapping[str, Shares]) -> di
     return line
 
 
-def interval(shares: Shares, method: str, prefix: str) -> dict[str, Any]:
+def interval(shares: Shares, method: str, prefix: str) -> Facts:
     """The columns of one presence."""
     mean = shares.mean.get(method, np.nan)
     half = shares.half.get(method, np.nan)
@@ -197,7 +196,7 @@ def by_chance(unbeaten: str) -> bool:
     return bool({"random", "constant"} & set(unbeaten.split(", ")))
 
 
-def demand_a_model(rows: pd.DataFrame) -> None:
+def demand_a_model(rows: DataFrame) -> None:
     """UsageError where every training failed: there is nothing to show but the reason."""
     trained = only(rows, metric="accuracy")
     if trained["status"].eq("error").all():

@@ -1,7 +1,6 @@
 """The user's training function: found by its path, called with planted data; its model verified and explained."""
 
 import dataclasses
-from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -12,18 +11,17 @@ from forsooth.adapters.trainings import LABELS, FailedTraining, call_training, m
 from forsooth.attributions import METHODS
 from forsooth.engine import task
 from forsooth.models.gates import Gate
-from forsooth.records import NO_MODEL, Cell, Dataset, Row
+from forsooth.records import NO_MODEL, Cell, Dataset, Facts, Row
 from forsooth.suites import explain as explaining
-from forsooth.suites.networks import NOT_EXPLAINED, inside
+from forsooth.suites.networks import BELOW_GATE, inside
 from forsooth.suites.planted import data as planted
-from forsooth.suites.planted import explanations
+from forsooth.suites.planted import questions
 from forsooth.suites.planted import tasks as planting
 from forsooth.suites.planted.data import DataSpec
-from forsooth.suites.planted.explanations import Ask
+from forsooth.suites.planted.questions import Ask
 from forsooth.suites.planted.tasks import Columns
 
 NO_MODEL_GIVEN = {"status": "skipped", "message": "there is no model to explain"}
-BELOW_GATE = {"status": "below gate", "message": NOT_EXPLAINED}
 
 
 def training_data(spec: DataSpec, *, seed: int, device: str) -> Dataset:
@@ -59,7 +57,7 @@ def train_and_explain(
     dataset = planted.dataset(spec)
     shared = planting.template(dataset, columns).having(model=model_name(path))
     training = shared.having(part="training")
-    facts: dict[str, Any] = {"said": planted.notes(spec.images)}
+    facts: Facts = {"said": planted.notes(spec.images)}
     try:
         module = train(path, spec, seed=seed, device=device)
     except FailedTraining as error:
@@ -76,7 +74,7 @@ def train_and_explain(
     return with_training(explained, row, facts)
 
 
-def with_training(explained: Cell, training: Row, facts: dict[str, Any]) -> Cell:
+def with_training(explained: Cell, training: Row, facts: Facts) -> Cell:
     """The cell with the row of the training before the others."""
     rows = same_columns(training, *explained.rows)
     return dataclasses.replace(explained, rows=rows, facts={**explained.facts, **facts})
@@ -103,8 +101,8 @@ def not_asked(spec: DataSpec, asks: list[Ask], shared: Row, refusal: dict[str, s
     """Rows of methods that were not asked."""
     rows: list[Row] = []
     for ask in asks:
-        images = explanations.explained_images(spec, ask)
-        rows += explanations.no_rows(row_of(ask, shared), images, ask, refusal, whole=True)
+        images = questions.explained_images(spec, ask)
+        rows += questions.no_rows(row_of(ask, shared), images, ask, refusal, whole=True)
     return tuple(rows)
 
 
@@ -115,20 +113,20 @@ def explain(module: nn.Module, spec: DataSpec, asks: list[Ask], shared: Row, col
     """
     layer = inside(models.last_map(module, planted.dataset(spec).x[:2].to(asks[0].device)), "0")
     tensors: dict[str, Tensor] = {}
-    pictures: list[dict[str, Any]] = []
+    pictures: list[Facts] = []
     rows: list[Row] = []
     for ask in asks:
-        images = explanations.explained_images(spec, ask)
+        images = questions.explained_images(spec, ask)
         row = row_of(ask, shared)
-        answer = ask_method(ask, explanations.question(asked_model(module, ask), layer, images, ask))
-        rows += explanations.rows_of(answer, row, images, ask)
-        maps = explanations.first_maps(answer, images)
-        entries = explanations.map_pictures(maps, {**columns, "model": row.model, "method": ask.method})
+        answer = ask_method(ask, questions.question(asked_model(module, ask), layer, images, ask))
+        rows += questions.rows_of(answer, row, images, ask)
+        maps = questions.first_maps(answer, images)
+        entries = questions.map_pictures(maps, {**columns, "model": row.model, "method": ask.method})
         for entry in entries:
             name = f"{ask.method} {entry['tensor']}"
             tensors[name] = maps[entry["tensor"]]
             pictures.append({**entry, "tensor": name})
-    took_part = explanations.participants(explanations.explained_images(spec, asks[0]), columns)
+    took_part = questions.participants(questions.explained_images(spec, asks[0]), columns)
     return Cell(rows=tuple(rows), tensors=tensors, facts={"pictures": pictures, "drawn": took_part})
 
 

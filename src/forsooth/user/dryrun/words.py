@@ -1,11 +1,11 @@
 """The answer of a dry run in plain words: what each method did with each artefact, and whom to trust."""
 
 from collections.abc import Sequence
-from typing import Any
 
-import pandas as pd
+from pandas import DataFrame
 
-from forsooth.frames import only
+from forsooth.frames import only, without
+from forsooth.records import Facts
 from forsooth.report.promises import broken_promises
 from forsooth.user.dryrun.result import HINT, NOTHING, SHOWS, by_chance, span
 from forsooth.wording import joined, paragraphs
@@ -14,7 +14,7 @@ SURE = 0.9  # accuracy below which a model may rightly look elsewhere, too
 FEW = 15  # images of one kind below which a mean of skewed shares has no good interval
 
 
-def summary(table: pd.DataFrame, rows: pd.DataFrame, notes: Sequence[str], *, visibility: int, own: bool) -> str:
+def summary(table: DataFrame, rows: DataFrame, notes: Sequence[str], *, visibility: int, own: bool) -> str:
     """A paragraph on the images, one for every artefact, and whom to trust; the sentences are in words.jinja.
 
     table  of `DryRun`, of which `rows` are the rows
@@ -23,7 +23,7 @@ def summary(table: pd.DataFrame, rows: pd.DataFrame, notes: Sequence[str], *, vi
     """
     trained = only(rows, metric="accuracy").set_index("manipulation")
     used = trained["status"].eq("ok")
-    methods = table[table["kind"].eq("method") & table["artefact"].isin(trained.index[used])]
+    methods = only(table, kind="method", artefact=trained.index[used])
     parts = paragraphs(
         __package__,
         "words.jinja",
@@ -52,7 +52,7 @@ def lead(words: str) -> tuple[str, list[str]]:
     return last, lines.split("\n")
 
 
-def artefact_of(lines: pd.DataFrame, trained: pd.DataFrame, rows: pd.DataFrame) -> dict[str, Any]:
+def artefact_of(lines: DataFrame, trained: DataFrame, rows: DataFrame) -> Facts:
     """What the template says of one artefact, from its lines of the table."""
     name = lines["artefact"].iloc[0]
     explained = rows["manipulation"].eq(name) & rows["metric"].eq("attr") & rows["method"].eq("constant")
@@ -65,7 +65,7 @@ def artefact_of(lines: pd.DataFrame, trained: pd.DataFrame, rows: pd.DataFrame) 
     }
 
 
-def trust(methods: pd.DataFrame) -> dict[str, Any]:
+def trust(methods: DataFrame) -> Facts:
     """Whom to trust, from the lines of methods on artefacts whose models use them.
 
     groups     what they show -> methods, see `group_of`
@@ -78,7 +78,7 @@ def trust(methods: pd.DataFrame) -> dict[str, Any]:
     for method, lines in by_method:
         groups.setdefault(group_of(lines), []).append(method)
     shown = only(methods, finding=SHOWS).groupby("method")["artefact"].agg(list)
-    useful = methods[methods["finding"].eq(NOTHING) & ~methods["method"].isin(groups.get("none", ()))]
+    useful = without(only(methods, finding=NOTHING), method=groups.get("none", ()))
     empty: dict[str, list[str]] = {"all": [], "hint": [], "none": [], "lost": []}
     return {
         "groups": groups and {**empty, **groups},
@@ -89,7 +89,7 @@ def trust(methods: pd.DataFrame) -> dict[str, Any]:
     }
 
 
-def group_of(lines: pd.DataFrame) -> str:
+def group_of(lines: DataFrame) -> str:
     """Whether a method shows all artefacts, some, hints at one, shows none, or gave no maps."""
     if lines["status"].ne("ok").all():
         return "lost"

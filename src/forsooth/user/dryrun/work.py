@@ -1,25 +1,23 @@
 """All work of a dry run: planted images, trainings of ours or of the user, methods, and the answer from all of it."""
 
-import datetime
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
 
-import pandas as pd
+from pandas import DataFrame
 
 from forsooth import plugins, seeds
 from forsooth.adapters.trainings import load_training
-from forsooth.arguments import run_folder
+from forsooth.arguments import outside, run_folder
 from forsooth.datasets import plain_images
 from forsooth.datasets.plain_images import Images
 from forsooth.datasets.visibility import legible
 from forsooth.engine import Progress, execute, make_task
 from forsooth.models.gates import Gate
 from forsooth.progress import fitting_progress
-from forsooth.records import NO_MODEL, Method, Plan, Task, UsageError
+from forsooth.records import NO_MODEL, Facts, Method, Plan, Task, UsageError
 from forsooth.runs import assemble
 from forsooth.scores.planted import ATTR
 from forsooth.store import Store
@@ -27,14 +25,14 @@ from forsooth.suites.planning import versions
 from forsooth.suites.planted import data as planted
 from forsooth.suites.planted import tasks as planting
 from forsooth.suites.planted.data import DataSpec
-from forsooth.suites.planted.explanations import Ask
 from forsooth.suites.planted.plan import RECIPES
+from forsooth.suites.planted.questions import Ask
 from forsooth.suites.planted.settings import PRESENCES
 from forsooth.suites.planted.tasks import Columns
 from forsooth.user.dryrun import training, words
-from forsooth.user.dryrun.request import NET, DryRunRequest, outside
+from forsooth.user.dryrun.request import NET, DryRunRequest
 from forsooth.user.dryrun.result import DryRun, demand_a_model, tabled
-from forsooth.user.results import as_text
+from forsooth.user.results import as_text, times
 
 MAX_P_VALUE = 1e-3  # largest probability of a model's accuracy for one that does not use the artefact
 GATE = Gate(accuracy=0.0, max_p_value=MAX_P_VALUE)
@@ -60,23 +58,21 @@ def answer(
     execute(work.tasks, cells, workers=workers, progress=progress or fitting_progress())
     result = result_from(request, work, cells, folder)
     result.keep(folder, "dryrun", result.table)
-    started = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-    times = {"started": started, "seconds": round(time.monotonic() - begun, 1)}
-    assemble(folder, work, cells, {**run_facts(request, result), **times})
+    assemble(folder, work, cells, {**run_facts(request, result), **times(begun)})
     result.report()
     return result
 
 
 def result_from(request: DryRunRequest, work: Plan, cells: Store, folder: Path) -> DryRun:
     """The answer from the cells of the plan."""
-    lines: list[dict[str, Any]] = []
+    lines: list[Facts] = []
     notes: list[str] = []
     for task in work.tasks:
         table = cells.rows(task.key)
         if table is not None:
             lines += table.to_pylist()
         notes += cells.meta(task.key)["facts"].get("said", ())
-    rows = pd.DataFrame(lines)
+    rows = DataFrame(lines)
     demand_a_model(rows)
     table = tabled(rows, request.kinds())
     about_images = list(dict.fromkeys(notes))
@@ -84,7 +80,7 @@ def result_from(request: DryRunRequest, work: Plan, cells: Store, folder: Path) 
     return DryRun(table, rows, summary, folder)
 
 
-def run_facts(request: DryRunRequest, result: DryRun) -> dict[str, Any]:
+def run_facts(request: DryRunRequest, result: DryRun) -> Facts:
     """What run.json says of a dry run, so that its page can be written; the words stand on it."""
     trust, lines = words.lead(result.words)
     attr = {"better": ATTR.better, "bounds": [*ATTR.bounds], "cite": ATTR.cite, "version": ATTR.version}
@@ -174,11 +170,11 @@ def ask_of(method: Method, spec: DataSpec, request: DryRunRequest) -> Ask:
     )
 
 
-def our_tasks(spec: DataSpec, columns: Columns, methods: Sequence[Method], request: DryRunRequest) -> list[Task]:
+def our_tasks(spec: DataSpec, columns: Columns, methods: Sequence[Method], request: DryRunRequest) -> Iterator[Task]:
     """A training of ours, and a task for every method."""
     artefact = columns["manipulation"]
     trained = make_task(planting.train, our_training(spec, columns, request), name=f"train {NET}: {artefact}")
-    tasks = [trained]
+    yield trained
     for method in methods:
         asking = {
             "spec": spec,
@@ -186,11 +182,10 @@ def our_tasks(spec: DataSpec, columns: Columns, methods: Sequence[Method], reque
             "ask": ask_of(method, spec, request),
             "columns": {**columns, "model": NO_MODEL if method.null else NET},
         }
-        tasks.append(make_task(planting.explain, asking, [trained], name=f"explain: {method.name}, {artefact}"))
-    return tasks
+        yield make_task(planting.explain, asking, [trained], name=f"explain: {method.name}, {artefact}")
 
 
-def our_training(spec: DataSpec, columns: Columns, request: DryRunRequest) -> dict[str, Any]:
+def our_training(spec: DataSpec, columns: Columns, request: DryRunRequest) -> Facts:
     """The arguments of a training of ours. Images are mirrored: all regions are symmetric."""
     recipe = RECIPES["quick"]
     batches = len(plain_images.base(spec.images).splits["train"]) / BATCH

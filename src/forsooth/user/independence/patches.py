@@ -15,7 +15,7 @@ from forsooth.adapters import inputs, models
 from forsooth.adapters.places import placed
 from forsooth.engine import task
 from forsooth.plain import remembered
-from forsooth.records import Cell, UsageError
+from forsooth.records import Cell, Facts, UsageError
 from forsooth.scores.functionless import DEFAULT, Patched, Search, functionless
 from forsooth.user.independence.request import IndependenceRequest
 from forsooth.user.requests import rebuilt
@@ -116,7 +116,7 @@ def steps_of(case: Case) -> dict[Key, Step]:
 
 
 @task("user.independence_patches", version=2)
-def search_task(*, words: dict[str, Any], digest: str, settings: Search, start: int, stop: int) -> Cell:
+def search_task(*, words: Facts, digest: str, settings: Search, start: int, stop: int) -> Cell:
     return search(prepare_again(words, digest), settings, start=start, stop=stop)
 
 

@@ -6,7 +6,7 @@ from numbers import Real
 from typing import Any
 
 from forsooth.adapters.methods import MethodLike
-from forsooth.records import UsageError
+from forsooth.records import Facts, UsageError
 from forsooth.user.requests import plain_words
 
 
@@ -36,7 +36,7 @@ class IndependenceRequest:
     device: str = "auto"
     seed: int = 0
 
-    def words(self) -> dict[str, Any] | None:
+    def words(self) -> Facts | None:
         """What decides the patches, as plain values that a task can carry; None where something lives in memory.
 
         The layer is a matter of single methods, and the threshold of the judgement.

@@ -3,12 +3,13 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any, ClassVar
+from typing import ClassVar
 
-import pandas as pd
+from pandas import DataFrame, concat
 
 from forsooth.counted import counted
 from forsooth.frames import only
+from forsooth.records import Facts
 from forsooth.scores.contrast import IIR
 from forsooth.stats import share_interval
 from forsooth.stats.claims import holm_by_name, mcnemar_more_often
@@ -40,7 +41,7 @@ class IndependenceResult(PagedResult):
 
     title: ClassVar[str] = "Attention to what has no function"
 
-    def shown(self) -> pd.DataFrame:
+    def shown(self) -> DataFrame:
         """The table for a reader: whole per cents, and empty where there is no number."""
         shown = self.table[list(SHOWN)].copy()
         for name in SHARES:
@@ -49,23 +50,23 @@ class IndependenceResult(PagedResult):
         return shown
 
 
-def tabled(rows: pd.DataFrame, nulls: Mapping[str, bool], *, threshold: float) -> pd.DataFrame:
+def tabled(rows: DataFrame, nulls: Mapping[str, bool], *, threshold: float) -> DataFrame:
     """The table, least attention first. nulls: method -> whether it ignores the model."""
     lines = []
     for name, null in nulls.items():
         line = line_of(only(rows, method=name), threshold)
         lines.append({"method": name, **line, "kind": {True: "null", False: "method"}[null]})
-    table = pd.DataFrame(lines)
+    table = DataFrame(lines)
     return table.sort_values("attention", kind="stable", na_position="last").reset_index(drop=True)
 
 
-def line_of(rows: pd.DataFrame, threshold: float) -> dict[str, Any]:
+def line_of(rows: DataFrame, threshold: float) -> Facts:
     """One method in numbers, from its rows."""
     there = attentive(rows, threshold)
     good = there[~there["failed"]]
     failed = float(there["failed"].mean())  # nan of none
     if good.empty:
-        lost = pd.concat([there, rows]).iloc[0]
+        lost = concat([there, rows]).iloc[0]
         nothing = dict.fromkeys(SHARES, float("nan"))
         return {**nothing, "failed": failed, "status": lost["status"], "message": lost["message"]}
     attention = share_interval(there["hit"])
@@ -82,21 +83,21 @@ def line_of(rows: pd.DataFrame, threshold: float) -> dict[str, Any]:
     }
 
 
-def attentive(rows: pd.DataFrame, threshold: float) -> pd.DataFrame:
+def attentive(rows: DataFrame, threshold: float) -> DataFrame:
     """The rows that have a patch, and whether each method is drawn to it: a `hit`, as is a map that `failed`."""
     steady = rows["change"].lt(threshold).astype(float)  # IIR of one input
     there = counted(rows.assign(value=steady, status=rows["status"].replace("no patch", "skipped")), IIR)
     return there.assign(hit=there["value"].eq(0), status=rows.loc[there.index, "status"])
 
 
-def clearly_worse(rows: pd.DataFrame, best: str, names: list[str], threshold: float) -> list[str]:
+def clearly_worse(rows: DataFrame, best: str, names: list[str], threshold: float) -> list[str]:
     """Those of `names`, least first, that draw more attention than `best`: it was picked, so all pairs are a family."""
     pvalues = {(one, two): more_often(rows, one, two, threshold) for one, two in combinations(names, 2)}
     adjusted = holm_by_name(pvalues)
     return [name for name in names if adjusted.get((best, name), 1.0) <= CERTAIN]
 
 
-def more_often(rows: pd.DataFrame, one: str, two: str, threshold: float) -> float:
+def more_often(rows: DataFrame, one: str, two: str, threshold: float) -> float:
     """p-value that the second draws attention more often than the first, on the inputs that both have."""
     both = attentive(only(rows, method=(one, two)), threshold)
     wide = both.pivot(index="sample", columns="method", values="hit").dropna().astype(bool)

@@ -1,6 +1,6 @@
 """The answer in plain words: how often each method would mislead, and whom to believe."""
 
-import pandas as pd
+from pandas import DataFrame
 
 from forsooth.frames import only
 from forsooth.report.promises import broken_promises, gap_table
@@ -12,7 +12,7 @@ from forsooth.wording import agreeing, joined, paragraphs
 FEW = 20  # inputs below which an interval says little
 
 
-def summary(case: Case, patched: Patched, table: pd.DataFrame, rows: pd.DataFrame) -> str:
+def summary(case: Case, patched: Patched, table: DataFrame, rows: DataFrame) -> str:
     """What was asked, what came out, and what to do; the sentences are in words.jinja."""
     known = table[table["attention"].notna()]
     methods = only(known, kind="method")
@@ -32,7 +32,7 @@ def summary(case: Case, patched: Patched, table: pd.DataFrame, rows: pd.DataFram
     return "\n\n".join(parts)
 
 
-def advice(methods: pd.DataFrame, rows: pd.DataFrame, threshold: float) -> str:
+def advice(methods: DataFrame, rows: DataFrame, threshold: float) -> str:
     """Whom to believe about a place that may have no function."""
     if methods.empty:
         return "No method gave a usable map: ask others."

@@ -7,8 +7,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import torch
+from pandas import DataFrame
 from torch import Tensor, nn
 
 from forsooth import chunks, plugins, seeds
@@ -18,7 +18,7 @@ from forsooth.adapters.places import placed
 from forsooth.attributions import METHODS
 from forsooth.engine import Progress, task
 from forsooth.games import players
-from forsooth.records import Cell, Row, UsageError
+from forsooth.records import Cell, Facts, Row, UsageError
 from forsooth.scores.contrast import reduced, relative_change
 from forsooth.scores.functionless import Patched
 from forsooth.scores.promises import completeness_gap
@@ -60,25 +60,18 @@ def answer(
         cells = carry_out(steps_of(case, chosen), shared, folder, workers=workers, progress=progress)
     prepare_again.forget()  # type: ignore[attr-defined]
     patched = patches.joined([cell for (kind, _), cell in cells.items() if kind == patches.PATCH])
-    rows: list[Row] = []
-    for one in chosen:
-        rows += rows_of(case, patched, one.name, cells["method", one.name])
-    frame = pd.DataFrame([row.flat() for row in rows])[list(COLUMNS)]
+    rows = [row.flat() for one in chosen for row in rows_of(case, patched, one.name, cells["method", one.name])]
+    frame = DataFrame(rows)[list(COLUMNS)]
     nulls = {one.name: one.method.null for one in chosen}
     table = tabled(frame, nulls, threshold=request.threshold)
     summary = words.summary(case, patched, table, frame)
     maps = {one.name: cells["method", one.name] for one in chosen}
-    shown = replace(
-        page_of(request, chosen, frame, seconds=time.monotonic() - begun), **pictures.pictured(case, patched, maps)
-    )
-    result = IndependenceResult(table, frame, summary, page=shown)
-    if folder is not None:
-        result.keep(folder, "independence", result.rows)
-        result.report(folder)
-    return result
+    plain = page_of(request, chosen, frame, seconds=time.monotonic() - begun)
+    shown = replace(plain, **pictures.pictured(case, patched, maps))
+    return IndependenceResult(table, frame, summary, page=shown).kept(folder, "independence")
 
 
-def page_of(request: IndependenceRequest, chosen: Sequence[NamedMethod], rows: pd.DataFrame, *, seconds: float) -> Page:
+def page_of(request: IndependenceRequest, chosen: Sequence[NamedMethod], rows: DataFrame, *, seconds: float) -> Page:
     """What the page says beside table and words. Changes of a place are no scores of maps, so nothing is ranked."""
     lines = rows.astype(object).where(rows.notna(), None).to_dict("records")
     return Page(
@@ -131,9 +124,7 @@ def ask_here(case: Case, named: NamedMethod, *cells: Cell) -> Cell:
 
 
 @task("user.independence_explain", version=3)
-def ask_task(
-    *cells: Cell, words: dict[str, Any], digest: str, method: str, version: int, code: str, layer: str | None
-) -> Cell:
+def ask_task(*cells: Cell, words: Facts, digest: str, method: str, version: int, code: str, layer: str | None) -> Cell:
     """`version` and `code` change the key with the method."""
     case = replace(prepare_again(words, digest), layer=layer)
     return ask_here(case, methods.named(method, METHODS), *cells)
@@ -224,7 +215,7 @@ def answer_to(case: Case, named: NamedMethod, x: Tensor, name: str) -> Cell:
         message = f"ValueError: {named.name} reads a layer that gives a map, and the model has none: name a `layer`"
         return Cell(facts={"failed": True, "status": "error", "message": message})
     seed = seeds.derive(case.request.seed, named.name, name)
-    game: dict[str, Any] = {}
+    game: Facts = {}
     if not named.own:
         game = {"players": players.pixels(tuple(x.shape[1:])).to(x.device)}
     question = explain.Question(

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from forsooth.adapters import inputs
 from forsooth.datasets.folders import SUFFIXES, check_pixels, read_plain
-from forsooth.records import Dataset, UsageError
+from forsooth.records import Dataset, Facts, UsageError
 from forsooth.user.export import FILE, Samples, read_samples
 
 IDS = "sample"  # an array of this name in a file of maps says which sample each map is of
@@ -56,7 +56,7 @@ def there(value: str | Path, argument: str) -> Path:
     return Path(value)
 
 
-def maps_by_name(arrays: dict[str, Any], stem: str) -> dict[str, Maps]:
+def maps_by_name(arrays: Facts, stem: str) -> dict[str, Maps]:
     """Maps from arrays by the names of methods, beside which one may say of which samples they are."""
     ids = None
     if IDS in arrays:

@@ -1,28 +1,27 @@
 """Maps and samples become cells, cells become rows, and the rows a run like any other, with its page."""
 
-import datetime
 import hashlib
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from forsooth import plugins, scores, seeds
+from forsooth import plugins, seeds
 from forsooth.arguments import run_folder
 from forsooth.attributions import METHODS
 from forsooth.engine import Progress, execute, make_task, task
 from forsooth.progress import Silent
-from forsooth.records import NO_MODEL, Cell, Method, Metric, Plan, Row, Task, UsageError
+from forsooth.records import NO_MODEL, Cell, Facts, Method, Metric, Plan, Row, Task, UsageError
 from forsooth.runs import Run, assemble, described_method, described_metric, write_page
 from forsooth.store import Store
 from forsooth.suites import explain
 from forsooth.suites.planning import versions
 from forsooth.user.export import Samples
 from forsooth.user.pages import grey
+from forsooth.user.results import times
 from forsooth.user.score import given
 from forsooth.user.score.request import ScoreRequest
 
@@ -80,9 +79,7 @@ def answer(
     if not case.bounded():
         workers = 1  # the other scores are done before a second process has begun
     execute(plan.tasks, cells, workers=workers, progress=progress or Silent())
-    started = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-    times = {"started": started, "seconds": round(time.monotonic() - begun, 1)}
-    assemble(folder, plan, cells, {**run_facts(case), **times})
+    assemble(folder, plan, cells, {**run_facts(case), **times(begun)})
     if page:
         write_page([folder])
     return Run(folder)
@@ -121,7 +118,7 @@ def kept(
 
 def tasks_of(case: Case, cells: Store) -> Iterator[Task]:
     """The cells of what was given, put into the store, and a task for every method and slice of the samples."""
-    shared: dict[str, Any] = {
+    shared: Facts = {
         "dataset": case.samples.name,
         "metrics": versions([metric.name for metric in case.metrics]),
     }
@@ -183,7 +180,7 @@ def score_maps(
     template = row(dataset, method, GIVEN)
     numbers = samples.tensors["numbers"]
     reads = {name: tensor[there] for name, tensor in samples.tensors.items()}
-    rows = scored(template, maps[there], reads, metrics, emd_tolerance)
+    rows = list(explain.metric_rows(template, maps[there], reads, metrics, reads["numbers"].tolist(), emd_tolerance))
     rows += explain.no_scores(template, metrics, numbers[~there].tolist(), LOST)
     if not show or not there[0]:
         return Cell(rows=tuple(rows))
@@ -221,7 +218,7 @@ def score_null(
     if "maps" not in made.tensors:
         return Cell(rows=tuple(explain.no_scores(template, metrics, reads["numbers"].tolist(), made.facts)))
     maps = given.reduced(made.tensors["maps"], reads["truth"], method)
-    rows = scored(template, maps, reads, metrics, emd_tolerance)
+    rows = explain.metric_rows(template, maps, reads, metrics, reads["numbers"].tolist(), emd_tolerance)
     example = {"example": maps[0]}
     if method == "oracle":
         example = {"truth": reads["truth"][0].float(), "input": grey(reads.get("x", reads["truth"])[0])}
@@ -234,25 +231,14 @@ def row(dataset: str, method: str, model: str) -> Row:
     return Row(suite="score", part="scores", dataset=dataset, model=model, model_seed=0, method=method)
 
 
-def scored(
-    template: Row, maps: Tensor, reads: Mapping[str, Tensor], metrics: Mapping[str, int], emd_tolerance: float | None
-) -> list[Row]:
-    """The rows of all metrics for maps (n, *map)."""
-    rows: list[Row] = []
-    for name in metrics:
-        numbers = reads["numbers"].tolist()
-        rows += explain.metric_rows(template, scores.metric(name), maps, reads, numbers, emd_tolerance)
-    return rows
-
-
-def pictures(tensors: dict[str, Tensor], template: Row) -> dict[str, Any]:
+def pictures(tensors: dict[str, Tensor], template: Row) -> Facts:
     """What the page shows of a map, or of a sample itself: fields of a cell. Only maps (h, w) can be looked at."""
     seen = {kind: tensor for kind, tensor in tensors.items() if tensor.ndim == 2}
     shared = {"dataset": template.dataset, "model": template.model, "method": template.method, "label": 0}
     return {"tensors": seen, "facts": {"pictures": [{**shared, "tensor": kind, "kind": kind} for kind in seen]}}
 
 
-def run_facts(case: Case) -> dict[str, Any]:
+def run_facts(case: Case) -> Facts:
     """What run.json says, so that the page can be written."""
     own = {name: {"null": False, "cite": "", "signed": False, "settings": {}} for name in case.maps}
     facts = [f"{len(case.numbers)} samples with a known truth, of {case.samples.name}.", CHANNELS]

@@ -1,6 +1,7 @@
 """What figures of many axes share: names of lines, the marks of a legend, and its place in a strip below all axes."""
 
-from collections.abc import Iterable, Sequence
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from matplotlib.axes import Axes
@@ -19,6 +20,20 @@ class Look(NamedTuple):
 def marks(looks: Iterable[Look]) -> list[Line2D]:
     """What stands for each kind in a legend."""
     return [Line2D([], [], color=look.colour, marker=look.marker, linestyle="", label=look.label) for look in looks]
+
+
+def grid(figure: Figure, rows: Sequence[str], columns: Sequence[str]) -> Mapping[tuple[str, str], Axes]:
+    """Axes that share their scales, by the names of their row and of their column."""
+    axes = figure.subplots(len(rows), len(columns), squeeze=False, sharex=True, sharey=True)
+    return dict(zip(itertools.product(rows, columns), axes.flat, strict=True))
+
+
+def words_below(figure: Figure, words: str) -> None:
+    """What the lowest axes of a grid have on their horizontal axis."""
+    for axis in figure.axes:
+        place = axis.get_subplotspec()
+        if place is not None and place.is_last_row():
+            axis.set_xlabel(words)
 
 
 def names_beside(axis: Axes, names: Sequence[str]) -> None:

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from forsooth import scores
-from forsooth.records import WHOLE, Cell, Dataset, Row, Value
+from forsooth.records import WHOLE, Cell, Dataset, Facts, Row, Value
 from forsooth.suites import choose, explain, networks
 from forsooth.suites.planted import data
 from forsooth.suites.planted.data import DataSpec
@@ -152,7 +152,7 @@ def first_maps(answer: Cell, images: Explained) -> dict[str, Tensor]:
     return tensors
 
 
-def map_pictures(names: Iterable[str], columns: Mapping[str, Value]) -> list[dict[str, Any]]:
+def map_pictures(names: Iterable[str], columns: Mapping[str, Value]) -> list[Facts]:
     """What `first_maps` are of, for the page."""
     pictures = []
     for name in names:
@@ -162,7 +162,7 @@ def map_pictures(names: Iterable[str], columns: Mapping[str, Value]) -> list[dic
     return pictures
 
 
-def participants(images: Explained, columns: Mapping[str, Value]) -> list[dict[str, Any]]:
+def participants(images: Explained, columns: Mapping[str, Value]) -> list[Facts]:
     """Who took part in each role, by class and presence, for the run to keep; of ranked panels alone."""
     if columns["part"] != "scores":
         return []

@@ -1,31 +1,33 @@
 """Scores by panel: images and trainings in rows, methods in columns. Claims are contrasts of these tables."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
-import pandas as pd
+from pandas import DataFrame, concat
 
 from forsooth import scores
 from forsooth.attributions import METHODS
 from forsooth.counted import counted
+from forsooth.frames import only, without
 from forsooth.records import NO_MODEL
 from forsooth.stats import Interval, mean_interval
 from forsooth.stats.intervals import crossed_interval, no_interval, samples_and_trainings
 
 Place = tuple[str, str, str]  # scenario, background, model
-Tables = Mapping[Place, pd.DataFrame]
+Tables = Mapping[Place, DataFrame]
+Pairs = Sequence[tuple[Place, Place]]
 NULLS = frozenset(method.name for method in METHODS if method.null)
 ENDS = ("oracle", "constant")  # of the scale: they are no rivals
 
 
-def by_panel(rows: pd.DataFrame, metric: str) -> dict[Place, pd.DataFrame]:
+def by_panel(rows: DataFrame, metric: str) -> dict[Place, DataFrame]:
     """The scores of every panel: rows (training, sample), columns methods and nulls.
 
     rows  of a run; a column `draw` tells datasets apart where there are several
 
     A map that says nothing has the worst value, as on a board. Nulls know no training: they stand at each.
     """
-    own = marked(counted(rows[rows["part"].eq("scores") & rows["metric"].eq(metric)], scores.metric(metric)))
-    networks = own[own["model"].ne(NO_MODEL)]
+    own = marked(counted(only(rows, part="scores", metric=metric), scores.metric(metric)))
+    networks = without(own, model=NO_MODEL)
     found = {}
     for (scenario, background, model), panel in networks.groupby(["scenario", "background", "model"], sort=False):
         table = panel.pivot_table(index=["training", "image"], columns="method", values="value")
@@ -34,13 +36,13 @@ def by_panel(rows: pd.DataFrame, metric: str) -> dict[Place, pd.DataFrame]:
     return found
 
 
-def nulls_of(rows: pd.DataFrame, scenario: str, background: str) -> pd.DataFrame:
+def nulls_of(rows: DataFrame, scenario: str, background: str) -> DataFrame:
     """The scores of nulls on a dataset: rows images, columns nulls."""
-    own = rows[rows["scenario"].eq(scenario) & rows["background"].eq(background) & rows["model"].eq(NO_MODEL)]
+    own = only(rows, scenario=scenario, background=background, model=NO_MODEL)
     return own.pivot_table(index="image", columns="method", values="value")
 
 
-def marked(rows: pd.DataFrame) -> pd.DataFrame:
+def marked(rows: DataFrame) -> DataFrame:
     """The rows with names for their image and training that hold over several datasets."""
     draw = "0"
     if "draw" in rows:
@@ -50,22 +52,22 @@ def marked(rows: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def of_methods(table: pd.DataFrame) -> list[str]:
+def of_methods(table: DataFrame) -> list[str]:
     """The methods of a table that look at the network."""
     return [name for name in table.columns if name not in NULLS]
 
 
-def rivals(table: pd.DataFrame) -> list[str]:
+def rivals(table: DataFrame) -> list[str]:
     """The nulls that a method should beat."""
     return [name for name in table.columns if name in NULLS and name not in ENDS]
 
 
-def medians(tables: Tables) -> dict[Place, pd.DataFrame]:
+def medians(tables: Tables) -> dict[Place, DataFrame]:
     """The median over images of every training (rows) and method (columns)."""
     return {place: table[of_methods(table)].groupby(level="training").median() for place, table in tables.items()}
 
 
-def spreads(tables: Tables) -> dict[Place, pd.DataFrame]:
+def spreads(tables: Tables) -> dict[Place, DataFrame]:
     """The length of the box, from lower to upper quartile, of every training (rows) and method (columns)."""
     found = {}
     for place, table in tables.items():
@@ -74,48 +76,43 @@ def spreads(tables: Tables) -> dict[Place, pd.DataFrame]:
     return found
 
 
-def differences(tables: Tables, pairs: Sequence[tuple[Place, Place]]) -> list[pd.DataFrame]:
+def differences(tables: Tables, pairs: Pairs) -> list[DataFrame]:
     """First less second of every pair of panels, for the trainings and methods that both have."""
     found = [tables[one] - tables[two] for one, two in pairs]
     return [table.dropna(axis=1, how="all").dropna(axis=0, how="all") for table in found]
 
 
-def contrast(tables: Tables, pairs: Sequence[tuple[Place, Place]]) -> Interval:
-    """The mean difference over pairs of panels, with its interval over methods and trainings."""
-    return over_methods(differences(tables, pairs))
-
-
-def over_methods(found: Sequence[pd.DataFrame]) -> Interval:
+def over_methods(found: Sequence[DataFrame]) -> Interval:
     """The mean of tables (trainings, methods), with its interval over methods and, of several trainings, over those."""
     whole = [table for table in found if table.size]
     if not whole:
         return no_interval()
-    mean = pd.concat(whole).groupby(level=0).mean()
+    mean = concat(whole).groupby(level=0).mean()
     by_method = mean.mean(axis=0)
     if len(mean) < 2:
         return mean_interval(by_method)
     return crossed_interval(by_method, mean.mean(axis=1))
 
 
-def paired(table: pd.DataFrame, one: str, two: str) -> Interval:
+def paired(table: DataFrame, one: str, two: str) -> Interval:
     """How far `one` is ahead of `two` in a panel, over the same images, with its interval over images and trainings."""
     value = table[one] - table[two]
     flat = value.rename("value").reset_index().rename(columns={"image": "sample", "training": "model_seed"})
     return samples_and_trainings(flat)
 
 
-def pairs_of(tables: Tables, place: int, one: str, two: str) -> list[tuple[Place, Place]]:
-    """Panels that differ in one factor (0 scenario, 1 background, 2 model) alone, the first at `one`, then at `two`."""
+def pairs_of(tables: Tables, place: int, ones: Collection[str], two: str) -> Pairs:
+    """Panels that differ in one factor (0 scenario, 1 background, 2 model), first at one of `ones`, then at `two`."""
     found = []
     for panel in tables:
         changed = [two if k == place else level for k, level in enumerate(panel)]
         other = (changed[0], changed[1], changed[2])
-        if panel[place] == one and other in tables:
+        if panel[place] in ones and other in tables:
             found.append((panel, other))
     return found
 
 
-def boxes(tables: Tables, metric: str) -> pd.DataFrame:
+def boxes(tables: Tables, metric: str) -> DataFrame:
     """Quartiles over images and trainings of every panel and method, one line each."""
     lines = []
     for (scenario, background, model), table in tables.items():
@@ -125,4 +122,4 @@ def boxes(tables: Tables, metric: str) -> pd.DataFrame:
             known = values.dropna()
             box = dict(zip(("lower", "median", "upper"), known.quantile([0.25, 0.5, 0.75]), strict=True))
             lines.append({**where, "method": method, **box, "scores": len(known), "trainings": trainings})
-    return pd.DataFrame(lines)
+    return DataFrame(lines)

@@ -12,9 +12,9 @@ from forsooth.plain import to_plain
 from forsooth.records import BROKEN, Cell
 from forsooth.scores.contrast import reduced
 from forsooth.suites import networks
-from forsooth.suites.bam import data, saliency
+from forsooth.suites.bam import data, questions
 from forsooth.suites.bam.plan import F_0, F_O, F_S
-from forsooth.suites.bam.saliency import SaliencyProbe, map_state, map_states
+from forsooth.suites.bam.questions import SaliencyProbe, map_state, map_states
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +56,7 @@ def test_a_question_has_the_background_and_the_layer_of_its_network(nets):
     seen = data.images(probe.spec, None, count=2)
     scenes, both = (probe.question(name, seen, seen.os, which="os") for name in ("f_0", "f_s"))
     assert scenes.layer == f"1.{RESIDUAL_SMALL.layer}" and torch.equal(scenes.samples, seen.rows)
-    assert torch.equal(scenes.background, data.background(probe.spec, F_0, count=saliency.BACKGROUND)[1])
+    assert torch.equal(scenes.background, data.background(probe.spec, F_0, count=questions.BACKGROUND)[1])
     assert not torch.equal(scenes.background, both.background) and scenes.seed != both.seed
 
 

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from suites.planted.smallest import image_rows
 
-from forsooth.suites.planted.means import in_range, model_means, slopes
+from forsooth.suites.planted.tables import in_range, model_means, slopes
 
 
 def test_a_map_that_says_nothing_counts_as_zero():

@@ -12,10 +12,10 @@ from forsooth.datasets.texts import Documents
 from forsooth.models.on_vectors import NoModel, on_vectors
 from forsooth.models.recurrent import lengths_of
 from forsooth.plain import from_plain, to_plain
-from forsooth.suites.articles import word_weights
+from forsooth.suites.articles import questions
 from forsooth.suites.articles.data import Chosen
+from forsooth.suites.articles.questions import Ask, WordWeights, summed, weigh_words
 from forsooth.suites.articles.settings import INTRINSIC, NULLS, POST_HOC
-from forsooth.suites.articles.word_weights import Ask, WordWeights, summed, weigh_words
 
 pytestmark = pytest.mark.usefixtures("single")
 
@@ -151,7 +151,7 @@ def test_a_null_draws_by_the_document_and_another_seed_draws_otherwise(odd):
 def test_the_question_is_about_the_predicted_class_and_whole_words(odd):
     model = next(readers(len(odd.vocabulary)))
     chosen = Chosen(odd, torch.tensor([6]))
-    question = word_weights.question(model, chosen, ask("lime"), fit=torch.arange(6))
+    question = questions.question(model, chosen, ask("lime"), fit=torch.arange(6))
     length = int(chosen.lengths[0])
     assert question.x.shape == (1, length, model.embedding.dims)
     assert question.target.tolist() == model(chosen.tokens).argmax(1).tolist()

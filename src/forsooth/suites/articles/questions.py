@@ -100,6 +100,9 @@ def summed(maps: Tensor, method: str) -> Tensor:
 def question(model: nn.Module, chosen: Chosen, ask: Ask, *, fit: Tensor) -> explaining.Question:
     """What a method is asked on documents that are all of one length, for the class that the model predicts."""
     length = int(chosen.lengths[0])
+    seed = ask.seed
+    if ask.null:  # it is asked about one document at a time, and draws by its number
+        seed = seeds.derive(seed, int(chosen.rows[0]))
     background = data.background(chosen.documents, fit, length)
     tokens = (chosen.tokens[:, :length], background)
     x, references = (model.embedding(part.to(ask.device)) for part in tokens)  # type: ignore[operator]
@@ -114,14 +117,7 @@ def question(model: nn.Module, chosen: Chosen, ask: Ask, *, fit: Tensor) -> expl
         fit=references,
         truth=chosen.masks()["correlating"][:, :length, None].to(ask.device).expand_as(x),
         layer=None,
-        seed=drawing_seed(chosen, ask),
+        seed=seed,
         game={"players": torch.arange(length, device=ask.device)[:, None].expand(x.shape[1:])},
         samples=chosen.rows,
     )
-
-
-def drawing_seed(chosen: Chosen, ask: Ask) -> int:
-    """A null, which is asked about one document at a time, draws by its number."""
-    if ask.null:
-        return seeds.derive(ask.seed, int(chosen.rows[0]))
-    return ask.seed

@@ -1,0 +1,84 @@
+"""What a method is asked about tetrominoes: a trained network, the images that all get right, and who helps."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from forsooth import models
+from forsooth.records import Cell, Dataset
+from forsooth.suites import explain, networks
+from forsooth.suites.networks import NetSpec
+from forsooth.suites.xaitris import data, training
+from forsooth.suites.xaitris.data import DataSpec
+
+SMALL = 8  # pixels; so small an image is quickly explained by networks as they are written
+
+
+@dataclass(frozen=True)
+class Ask:
+    """What a method is asked.
+
+    version, code  are here to change the key when the method changes
+    samples        images at most; None: all that every network gets right
+    softmax        "rule": each method's own, or it refuses; "gradient": DeepLIFT and LRP pass a softmax by the plain
+                   gradient, as the published maps did
+    sampling_seed  one for the whole run: every method and network of a panel explains the same images with the same
+                   references
+    """
+
+    method: str
+    version: int
+    code: str
+    samples: int | None
+    output: str
+    softmax: str
+    seed: int
+    sampling_seed: int
+    device: str
+
+
+def question(network: Cell | None, spec: DataSpec, chosen: Tensor, ask: Ask) -> explain.Question:
+    """What a method is asked of a trained network (None: of none, for methods that ignore it) on chosen images (k,)."""
+    dataset = data.dataset(spec)
+    model: nn.Module = nn.Identity()
+    layer = None
+    if network is not None:
+        model, layer = explained_network(network, spec, ask)
+    rows = data.references(dataset, seed=ask.sampling_seed)
+    game: dict[str, Any] = {"rewrite_model": spec.setting.size > SMALL}
+    if ask.softmax == "gradient":
+        game["softmax"] = ask.softmax
+    return explain.Question(
+        model=model,
+        x=dataset.x[chosen].to(ask.device),
+        target=dataset.y[chosen].to(ask.device),
+        background=dataset.x[rows["background"]].to(ask.device),
+        fit=dataset.x[rows["fit"]].to(ask.device),
+        truth=truth_of(dataset, chosen).to(ask.device),
+        layer=layer,
+        seed=ask.seed,
+        samples=chosen,
+        game=game,
+    )
+
+
+def truth_of(dataset: Dataset, rows: Tensor) -> Tensor:
+    """Which pixels matter in the images rows (k,). (k, side, side) bool"""
+    assert dataset.truth is not None
+    return dataset.truth[rows]
+
+
+def explained_network(cell: Cell, spec: DataSpec, ask: Ask) -> tuple[nn.Module, str | None]:
+    """The trained network as it is explained, and the name of its last convolution.
+
+    On a processor gradients take half the time where the channels of a pixel lie together. The order of sums is another
+    then, so small networks stay as they are.
+    """
+    net = NetSpec(**cell.facts["net"])
+    module = networks.loaded(training.untrained(net, spec), cell.tensors, device=ask.device, prefix="net.")
+    if spec.setting.size > SMALL and ask.device == "cpu":
+        module.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+    module.train(cell.facts["train_mode"])
+    return networks.with_output(module, models.architecture(net.name).layer, ask.output)

@@ -1,0 +1,267 @@
+"""From the user's words to what is explained; all that cannot be is refused here."""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from forsooth.adapters import inputs, models, tables
+from forsooth.games import layers, players
+from forsooth.games.baselines import KINDS, baseline
+from forsooth.games.values import Model
+from forsooth.names import unknown
+from forsooth.plain import remembered
+from forsooth.records import UsageError
+from forsooth.suites import choose
+from forsooth.user.bias.request import BiasRequest
+from forsooth.user.bias.seats import is_exact, seated
+from forsooth.user.bias.subject import Stage, Subject
+from forsooth.user.requests import rebuilt
+
+REFERENCES = 1_000  # of the data: averaged into the baseline, and given to methods that read training inputs
+PREDICTED = 10_000  # of the data: asked for their predicted class, so that all classes are among the references
+LARGE = 64  # pixels from which patches play by default
+GRID = 8  # and how many of these along each axis
+SHARED = ("mean", "channel_mean", "zero")  # baselines that are the same for all inputs
+REPLACED_BY = {
+    "mean": "the mean of {data}",
+    "channel_mean": "the mean of each channel of {data}",
+    "zero": "zeros",
+    "blur": "the blurred input",
+}
+
+
+@dataclass(frozen=True)
+class Given:
+    """The inputs and the data that the user gave, read from their files where they are tables.
+
+    data     None: the inputs
+    columns  names of the columns of the inputs; None where they have none
+    left_out columns that play no part, since the model was not fitted on them
+    table    both, where they are played as a table of values; None where they are numbers
+    """
+
+    inputs: Any
+    data: Any
+    columns: list[Any] | None
+    left_out: list[str]
+    table: tables.Table | None
+
+
+def prepare(thing: Any, request: BiasRequest) -> Subject:
+    """The subject of a request. `thing` is the model, in eval mode. All that cannot be is refused here."""
+    request.check()
+    given = given_of(thing, request)
+    request = replace(request, baseline=named_baseline(request.baseline, given))
+    adapted, x, outputs = asked(thing, given, request)
+    data = data_of(request, x, given, adapted)
+    stage = cut(adapted, request.players)
+    request = replace(request, players=by_default(request.players, adapted, stage.reached(x[:1])))
+    seats = seated(request.players, stage.reached(x[:1]))
+    references = stage.reached(references_of(request, adapted.model, data, outputs))
+    stage = behind_rows(stage, references, request.baseline)
+    request = replace(request, baseline=token_or_kind(request.baseline, adapted, x))
+    stand_in, replacement = stand_in_of(request, stage, x, references, of=len(data))
+    target = inputs.targets(request.target, outputs)
+    model = models.digest(thing, str(request.model), outputs)
+    if given.table is not None:
+        model += given.table.digest
+    return Subject(
+        request=request,
+        module=adapted.module,
+        stage=stage,
+        x=x,
+        target=target,
+        seats=seats,
+        references=references,
+        baseline=stand_in,
+        exact=is_exact(request.permutations, seats.count),
+        kind=adapted.kind,
+        notes=(*not_fitted(given), f"Hidden {seats.noun} {replacement}.", output_note(adapted, outputs)),
+        digest=digest(request, model, x, target, data),
+    )
+
+
+def given_of(thing: Any, request: BiasRequest) -> Given:
+    """The inputs and the data of a request, for the model `thing`."""
+    everything = tables.loaded(request.inputs, "inputs")
+    own = tables.known(everything, thing)
+    data = tables.known(tables.loaded(request.data, "data"), thing)
+    columns = inputs.columns_of(own)
+    left_out = [str(name) for name in inputs.columns_of(everything) or [] if name not in (columns or [])]
+    if tables.wanted(own, data, request.baseline):
+        return Given(own, data, columns, left_out, tables.read(thing, own, data))
+    inputs.check_columns(thing, columns)
+    return Given(own, data, columns, left_out, table=None)
+
+
+def named_baseline(baseline: Any, given: Given) -> Any:
+    """The baseline with its columns in the order of the inputs, and what `auto` stands for."""
+    if given.table is not None:
+        return f"{tables.ROWS}:{tables.rows_of(baseline)}"
+    if isinstance(baseline, str) and baseline == "auto":
+        return "mean"
+    return inputs.in_order(baseline, "baseline", given.columns)
+
+
+def asked(thing: Any, given: Given, request: BiasRequest) -> tuple[models.Adapted, Tensor, Tensor]:
+    """The model ready to be asked, the inputs (n, *shape) as it takes them, and its outputs (n, classes)."""
+    if given.table is not None:
+        return models.asked_table(thing, given.table, output=request.output)
+    return models.asked_inputs(thing, given.inputs, device=request.device, output=request.output)
+
+
+def behind_rows(stage: Stage, references: Tensor, baseline: Any) -> Stage:
+    """The stage on which the first of the references (k, columns) give their values to what is hidden in a table."""
+    if stage.table is None:
+        return stage
+    return replace(stage, model=stage.table.behind(references[: tables.rows_of(baseline)]))
+
+
+def not_fitted(given: Given) -> tuple[str, ...]:
+    """A sentence on columns that play no part, if there are any."""
+    if not given.left_out:
+        return ()
+    return (f"Columns that the model was not fitted on play no part: {', '.join(given.left_out)}.",)
+
+
+def data_of(request: BiasRequest, x: Tensor, given: Given, adapted: models.Adapted) -> Tensor:
+    """What means are taken over, (k, *shape): the inputs x (n, *shape), or others that the user gave."""
+    data = x
+    if given.data is not None and given.table is not None:
+        data = given.table.data
+    elif given.data is not None and adapted.embed is not None:
+        data = adapted.embed(given.data)
+    elif given.data is not None:
+        data = inputs.like(inputs.in_order(given.data, "data", given.columns), "data", x)
+    if isinstance(request.baseline, str) and request.baseline == "mean" and len(data) == 1:
+        raise UsageError("`data` must hold more than one input for the baseline mean, got one: nothing would be hidden")
+    return data
+
+
+def references_of(request: BiasRequest, model: Model, data: Tensor, outputs: Tensor) -> Tensor:
+    """Those of the data (k, *shape) that are averaged into the baseline and given to methods: at most `REFERENCES`.
+
+    The user's data have no labels, so they are drawn evenly over the classes that the explained model predicts, which
+    costs one forward each; of more than `PREDICTED` so many are drawn at random first. Each beginning of what is
+    drawn is as even, and methods get a beginning as their background.
+
+    outputs  (n, classes) for the inputs, which are the data where the user gave none
+    """
+    seed = request.seed
+    tried = torch.arange(len(data))
+    if len(data) > PREDICTED:
+        tried = choose.evenly(torch.zeros(len(data)), PREDICTED, seed=seed, role="tried")
+    if request.data is None:
+        predicted = outputs.argmax(1)[tried]
+    else:
+        predicted = models.outputs(model, data[tried]).argmax(1)
+    return data[tried[choose.evenly(predicted, REFERENCES, seed=seed, role="baseline")]]
+
+
+def cut(adapted: models.Adapted, given: Any) -> Stage:
+    """What is played, what runs before it, and the layer between them: units:LAYER cuts the module in two."""
+    if not (isinstance(given, str) and given.startswith("units:")):
+        return Stage(adapted.model, framed=adapted.framed)
+    check_cut(adapted, given)
+    assert adapted.module is not None
+    name = given.removeprefix("units:")
+    parts = [part for part, _ in adapted.module.named_modules() if part and part.startswith(adapted.inner)]
+    layer = f"{adapted.inner}{name}"
+    if layer not in parts:
+        raise unknown(name, [part.removeprefix(adapted.inner) for part in parts], argument="players units:")
+    head, tail = layers.split(adapted.module, layer)
+    return Stage(tail, head, layer)
+
+
+def check_cut(adapted: models.Adapted, given: str) -> None:
+    """UsageError where a model has no layers to be played on."""
+    if adapted.framed is not None:
+        raise UsageError(f"`players` {given} must be asked of texts without padding: take players words")
+    if adapted.module is None:
+        raise UsageError(f"`players` {given} must be asked of a torch module, got {adapted.kind}")
+
+
+def by_default(given: Any, adapted: models.Adapted, shown: Tensor) -> Any:
+    """Who plays where the user said auto: words, else pixels or features, else patches of an image of many pixels."""
+    if not isinstance(given, str) or given != "auto":
+        return given
+    if adapted.embed is not None:
+        return "words"
+    shape = tuple(shown.shape[1:])
+    axes = players.spatial(shape)
+    if len(shape) > 2 and torch.Size(axes).numel() > LARGE:
+        return f"grid:{min(GRID, *axes)}"
+    return "pixels"
+
+
+def stand_in_of(request: BiasRequest, stage: Stage, x: Tensor, references: Tensor, *, of: int) -> tuple[Tensor, str]:
+    """What stands for a hidden player of the inputs x (n, *shape), and how it is called.
+
+    references  (k, *played shape), drawn from so many data as `of` says
+    """
+    kind = request.baseline
+    if stage.table is not None:
+        whose = name_of_data(request, stage.rows, of).replace(" of ", " rows of ", 1)
+        words = f"take the values of {whose}; the outputs are averaged over these rows"
+        return torch.full_like(x[0], tables.HIDDEN), words
+    if not isinstance(kind, str) or inputs.is_file(kind):
+        values, _ = inputs.numbers(kind, "baseline")
+        if not bool(values.isfinite().all()):
+            raise UsageError("`baseline` must be finite numbers, got nan or infinity")
+        return baseline(values, stage.reached(x), references), "are replaced by values of your own"
+    if kind not in KINDS:
+        raise unknown(kind, (*KINDS, tables.ROWS, "file.npy"), argument="baseline")
+    if kind in SHARED:
+        x = x[:1]  # the same for all inputs, so the layer need not see them
+    whose = name_of_data(request, len(references), of)
+    return baseline(kind, stage.reached(x), references), f"are replaced by {REPLACED_BY[kind].format(data=whose)}"
+
+
+def token_or_kind(baseline: Any, adapted: models.Adapted, x: Tensor) -> Any:
+    """The embedding of the token of `token:ID` at every place of x (n, length, dims); any other baseline as it is."""
+    if not isinstance(baseline, str) or not baseline.startswith("token:"):
+        return baseline
+    number = baseline.removeprefix("token:")
+    if adapted.token is None or not number.isdecimal():
+        raise UsageError(
+            f"`baseline` token:ID must be that of a classifier of texts, with a whole number, got {baseline}"
+        )
+    return adapted.token(int(number)).expand(x.shape[1:])
+
+
+def name_of_data(request: BiasRequest, used: int, of: int) -> str:
+    whose = "the data"
+    if request.data is None:
+        whose = "the inputs"
+    if used < of:
+        return f"{used:,} of {whose}, drawn evenly over the predicted classes"
+    return whose
+
+
+def output_note(adapted: models.Adapted, outputs: Tensor) -> str:
+    """A sentence on what is explained, given the outputs (n, classes)."""
+    if "estimator" in adapted.kind or models.are_probabilities(outputs):
+        return "Shapley values explain the predicted probabilities."
+    return "Shapley values explain the model's outputs as they are."
+
+
+def digest(request: BiasRequest, model: str, *tensors: Tensor) -> str:
+    """A hash of the model's own and of all numbers that came from outside; empty where something lives in memory."""
+    words = request.words()
+    if words is None:
+        return ""
+    files = [inputs.numbers(words[name], name)[0] for name in ("players", "baseline") if inputs.is_file(words[name])]
+    total = hashlib.sha256(model.encode())
+    for tensor in (*tensors, *files):
+        total.update(str(tuple(tensor.shape)).encode() + models.raw(tensor))
+    return total.hexdigest()[:32]
+
+
+@remembered(1)
+def prepare_again(words: Mapping[str, Any], digest: str) -> Subject:
+    """The subject of a task's words in this process: read and built once, and the same as where the work began."""
+    return rebuilt(prepare, BiasRequest(**words), digest)
