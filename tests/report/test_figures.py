@@ -19,6 +19,7 @@ from forsooth.report.medians import Medians, all_medians
 from forsooth.suites.xaitris.figures import FIGURES as OWN
 
 EXPECTED = {
+    "attention": [],  # of answers on functionless patches alone
     "leaderboard": ["leaderboard"],
     "accuracies": ["accuracies"],
     "boxes": ["boxes_emd", "boxes_ima", "boxes_precision"],

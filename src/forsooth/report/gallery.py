@@ -25,7 +25,7 @@ from forsooth.report.medians import CEILING
 Bytes = NDArray[np.uint8]
 WIDEST = 56  # pixels of a side; larger pictures are averaged down
 ACROSS = 40  # pictures in a line of the sheet
-BUDGET = 1_000_000  # pixels of all maps; above it fewer samples are kept, then smaller pictures
+BUDGET = 500_000  # pixels of all maps; above it pictures are smaller, then fewer samples are kept
 WORDS = {
     "example": (
         "What the methods point at",
@@ -48,7 +48,7 @@ class Scale:
     side: int
 
 
-SCALES = (Scale(4, WIDEST), Scale(2, WIDEST), Scale(1, WIDEST), Scale(1, 28), Scale(1, 14))
+SCALES = (Scale(4, WIDEST), Scale(4, 40), Scale(4, 32), Scale(2, 32), Scale(1, 32), Scale(1, 14))
 
 
 def galleries(results: Results) -> list[dict[str, Any]]:

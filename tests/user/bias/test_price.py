@@ -1,5 +1,6 @@
 """What a request costs is told before it begins; hopeless work is refused; leverage costs a tenth."""
 
+import time
 import warnings
 
 import pytest
@@ -56,6 +57,23 @@ def test_long_work_is_told_and_short_work_is_not(monkeypatch):
 
 def test_the_time_of_a_forward_is_measured():
     assert 0 < price.seconds_of_one(subject()) < 5
+
+
+class Costly(nn.Module):
+    """A call costs something by itself, whatever it is asked about, as the call of a forest does."""
+
+    def __init__(self, seconds):
+        super().__init__()
+        self.seconds = seconds
+        self.linear = nn.Linear(8, 2)
+
+    def forward(self, x):
+        time.sleep(self.seconds)
+        return self.linear(x)
+
+
+def test_what_a_call_costs_by_itself_is_shared_by_all_that_a_game_asks_at_once():
+    assert price.seconds_of_one(subject(inputs=torch.rand(4, 8), model=Costly(0.05))) < 0.05 / 300
 
 
 def test_leverage_is_an_anchor():
