@@ -77,6 +77,20 @@ def test_groups_are_what_the_jackknife_needs():
     torch.testing.assert_close((estimate.groups.var(1) / count).sqrt(), estimate.error)
 
 
+def test_what_the_size_alone_does_is_no_noise():
+    """Without a word for it the least squares would be 0.05 off here, and with 30 times the coalitions still 0.01."""
+    weights = torch.randn(40, generator=generator(0, "weights"), dtype=torch.float64)
+
+    def model(x: Tensor) -> Tensor:
+        worth = x @ weights + 3 * (2 * x.mean(1) - 1) ** 3
+        return torch.stack([worth, -worth], 1)
+
+    one = game(model, torch.ones(1, 40, dtype=torch.float64), torch.zeros(1, dtype=torch.long))
+    estimate = leverage(one, samples=200, generator=generator(0, "a"))
+    torch.testing.assert_close(estimate.values[0], weights + 6 / 40, atol=1e-7, rtol=0)
+    assert estimate.error.max() < 1e-7
+
+
 @pytest.mark.parametrize("size", [1, 2, 3, 4, 5])
 def test_sums_over_sets_are_those_of_all_sets_listed(size):
     signs = torch.tensor([1.0, -1.0, -1.0, 1.0, 1.0, -1.0, -1.0, -1.0], dtype=torch.float64)

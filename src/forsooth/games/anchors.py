@@ -6,8 +6,8 @@ import torch
 from torch import Tensor
 
 from forsooth.games.chains import prepared
-from forsooth.games.coalitions import coalitions, inner_layers, normal_equations, solved
-from forsooth.games.cubic import guessed
+from forsooth.games.coalitions import coalitions, inner_layers, solved
+from forsooth.games.cubic import POWERS, guessed
 from forsooth.games.shapley import Estimate, rounding_only
 from forsooth.games.values import Game, ends, values_of
 from forsooth.records import UsageError
@@ -27,10 +27,11 @@ def leverage(played: Game, *, samples: int, generator: torch.Generator, groups: 
 
     [musco2025provably], [covert2021improving]: coalitions of all sizes are drawn alike, which is by their leverage,
     each with its complement, which takes away what interactions of any even number of players could do to the values.
-    Small layers are taken whole. What interactions of three and five players do is guessed from other coalitions and
-    taken off, as control variates are (`cubic`). All inputs play the same coalitions. The standard errors are those of
-    the delete-a-group jackknife: each group is left out and the system solved again, so that they hold for the least
-    squares as it is. `groups` of the estimate are the pseudo-values of these, one for each group.
+    Small layers are taken whole. What the size of a coalition does by itself is fitted beside the players (`sums`), and
+    what interactions of three and five players do is guessed from other coalitions and taken off, as control variates
+    are (`cubic`). All inputs play the same coalitions. The standard errors are those of the delete-a-group jackknife:
+    each group is left out and the system solved again, so that they hold for the least squares as it is. `groups` of
+    the estimate are the pseudo-values of these, one for each group.
     """
     check(played, samples, groups)
     played = prepared(played, len(played.x) * samples)
@@ -122,14 +123,31 @@ def interactions(masks: Tensor, gains: Tensor, group: Tensor) -> Guess | None:
 
 
 def sums(masks: Tensor, weights: Tensor, gains: Tensor, total: Tensor) -> tuple[Tensor, Tensor]:
-    """`normal_equations`, a part of the masks at a time."""
-    gram = gains.new_zeros(masks.shape[1], masks.shape[1])
-    rest = gains.new_zeros(len(gains), masks.shape[1])
+    """Both sides of the normal equations, a part of the masks at a time: the players, and behind them the size.
+
+    Among coalitions of one size all players take part equally often, so no function of the size says anything of
+    Shapley values; but left in, it is noise to a least squares that draws few of each size. Pairs see odd powers alone.
+    """
+    count = masks.shape[1] + len(POWERS)
+    gram = gains.new_zeros(count, count)
+    rest = gains.new_zeros(len(gains), count)
     for rows in torch.arange(len(masks), device=masks.device).split(ROWS):
-        one, other = normal_equations(masks[rows], weights[rows], gains[:, rows], total)
-        gram += one
-        rest += other
+        share = masks[rows].double().mean(dim=1)
+        sizes = torch.stack([(2 * share - 1) ** power for power in POWERS], dim=1)
+        design = torch.cat([masks[rows].double() - share[:, None], sizes], dim=1)
+        weighted = design * weights[rows, None]
+        gram += design.T @ weighted
+        rest += (gains[:, rows] - total[:, None] * share) @ weighted
     return gram, rest
+
+
+def without_size(gram: Tensor, rest: Tensor, total: Tensor) -> Tensor:
+    """The solution for the players (n, players) of both sides that `sums` gives."""
+    players = slice(None, -len(POWERS))
+    sizes = slice(-len(POWERS), None)
+    mixed = gram[players, sizes] @ torch.linalg.pinv(gram[sizes, sizes], hermitian=True)
+    own = gram[players, players] - mixed @ gram[sizes, players]
+    return solved(own, rest[:, players] - rest[:, sizes] @ mixed.T, total)
 
 
 def leaving_out(sides: Sides, total: Tensor) -> tuple[Tensor, Tensor]:
@@ -139,8 +157,8 @@ def leaving_out(sides: Sides, total: Tensor) -> tuple[Tensor, Tensor]:
     """
     gram = torch.stack([side[0] for side in sides]).sum(0)
     rest = torch.stack([side[1] for side in sides]).sum(0)
-    phi = solved(gram, rest, total)
-    without = [solved(*others(sides, gram, rest, place), total) for place in range(1, len(sides))]
+    phi = without_size(gram, rest, total)
+    without = [without_size(*others(sides, gram, rest, place), total) for place in range(1, len(sides))]
     if not without:
         return phi, phi[:, None][:, :0]
     return phi, torch.stack(without, dim=1)

@@ -13,6 +13,7 @@ from torch import Tensor
 
 SIZES = (3, 5)  # of the sets that are guessed
 RIDGES = (0.03, 0.3, 3.0)  # what is left over, as a share of what sets of three explain …
+POWERS = (1, 3, 5, 7)  # of the size of a coalition, by which its worth may leave an even share
 FIVES = (0.0, 1.0)  # … and what sets of five do beside these; the best pair is taken
 
 
@@ -121,21 +122,29 @@ def best_priors(signs: Tensor, odd: Tensor, fold: Tensor) -> list[Prior]:
     errors = []
     for prior in PRIORS:
         dual, slope = fitted(signs[known], odd[:, known], prior)
-        rest = odd[:, ~known] - dual @ sets(signs[known], signs[~known], prior) - slope @ signs[~known].T
+        rest = odd[:, ~known] - dual @ sets(signs[known], signs[~known], prior) - slope @ free(signs[~known]).T
         errors.append(rest.square().mean(dim=1))
     return [PRIORS[place] for place in torch.stack(errors).argmin(dim=0).tolist()]
 
 
 def fitted(signs: Tensor, odd: Tensor, prior: Prior) -> tuple[Tensor, Tensor]:
-    """The weights (n, m) of the ridge regression of odd parts (n, m), and what single players do (n, players), freely.
+    """The weights (n, m) of the ridge regression of odd parts (n, m), and the slopes (n, columns) of what is `free`.
 
-    Games in which players only add up are left with nothing to guess.
+    Games in which players only add up, or in which they count, are left with nothing to guess.
     """
     both = sets(signs, signs, prior)
     both.diagonal().add_(prior.ridge)
     factor = torch.linalg.cholesky(both)
-    free = torch.cholesky_solve(signs, factor)  # (m, players)
-    gram = signs.T @ free
+    columns = free(signs)
+    weighted = torch.cholesky_solve(columns, factor)  # (m, columns)
+    gram = columns.T @ weighted
     gram.diagonal().add_(1e-10 * gram.diagonal().mean())
-    slope = torch.linalg.solve(gram, free.T @ odd.T).T
-    return torch.cholesky_solve((odd - slope @ signs.T).T, factor).T, slope
+    slope = torch.linalg.solve(gram, weighted.T @ odd.T).T
+    return torch.cholesky_solve((odd - slope @ columns.T).T, factor).T, slope
+
+
+def free(signs: Tensor) -> Tensor:
+    """What is fitted without a prior, (m, columns): the players (m, players), and odd powers of how many they are."""
+    size = signs.mean(dim=1)
+    powers = torch.stack([size**power for power in POWERS if power > 1], dim=1)  # the first is a sum of players
+    return torch.cat([signs, powers], dim=1)

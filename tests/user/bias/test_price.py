@@ -48,7 +48,7 @@ def test_long_work_is_told_and_short_work_is_not(monkeypatch):
     price.told(subject(), heard, workers=2)
     assert heard.heard == [
         "Shapley values: 504,016 forwards (4 inputs, 63,002 for each, twice), about 42 min; cheaper are fewer inputs, "
-        "larger players (grid:N) or anchor leverage, at a quarter to a tenth of the forwards"
+        "larger players (grid:N) or anchor leverage, at a fifth to a tenth of the forwards"
     ]
     heard.heard.clear()
     price.told(subject(anchor="leverage", permutations=100), heard, workers=2)

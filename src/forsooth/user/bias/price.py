@@ -47,7 +47,7 @@ def cheaper(subject: Subject) -> str:
     if subject.stage.table is not None:
         ways = ["fewer inputs", "fewer rows for what is hidden (baseline rows:5)"]
     if not subject.exact and subject.request.anchor != "leverage":
-        ways.append("anchor leverage, at a quarter to a tenth of the forwards")
+        ways.append("anchor leverage, at a fifth to a tenth of the forwards")
     return f"cheaper are {', '.join(ways[:-1])} or {ways[-1]}"
 
 

@@ -29,7 +29,7 @@ class BiasRequest:
                   grid:N, units:LAYER, or integer labels (*spatial) or (*shape)
     permutations  random orders of joining, or "exact"
     anchor        permutations: walks along these orders; leverage: least squares with a tenth of their forwards, a
-                  quarter above 64 players
+                  fifth above 64 players
     budget        most forwards for all Shapley values
     baseline      auto: rows for a table with text, categories or gaps, else mean; mean, channel_mean, zero, blur;
                   rows or rows:N: values of N rows of the data, over which the outputs are averaged; or values (*shape)

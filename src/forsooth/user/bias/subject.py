@@ -13,9 +13,9 @@ from forsooth.user.bias.request import BiasRequest
 from forsooth.user.bias.seats import Seats, sampled_forwards
 
 BEFORE_LAYER = 256  # inputs sent through the part before a layer at once
-FEW = 64  # players up to which a tenth of the forwards of walks is enough for least squares; a quarter above
+FEW = 64  # players up to which a tenth of the forwards of walks is enough for least squares; a fifth above
 SHARE_OF_FEW = 10
-SHARE_OF_MANY = 4
+SHARE_OF_MANY = 5
 
 
 @dataclass(frozen=True)

@@ -179,7 +179,7 @@ def skipped(subject: Subject, chosen: Sequence[NamedMethod]) -> dict[str, Cell]:
     return {name: Cell(facts=own) for name, own in facts.items()}
 
 
-@task("user.bias_play", version=2)
+@task("user.bias_play", version=3)
 def play_task(*, words: dict[str, Any], digest: str, role: str, start: int, stop: int) -> Cell:
     return play(prepare_again(words, digest), role=role, start=start, stop=stop)
 
