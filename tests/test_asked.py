@@ -9,7 +9,7 @@ import tiny
 
 import forsooth
 from forsooth import plugins
-from forsooth.arguments import method_path, several, usable_device
+from forsooth.arguments import chosen_methods, method_path, several, usable_device
 from forsooth.attributions import METHODS
 from forsooth.attributions.paths import INTEGRATED_GRADIENTS
 from forsooth.progress import Silent
@@ -104,6 +104,13 @@ def test_one_thing_is_one_method():
     assert several(own_methods.gradient) == (own_methods.gradient,)
     assert several(own_methods.RECORD) == (own_methods.RECORD,)
     assert several(name for name in ("a", "b")) == ("a", "b") and several("") == ()
+
+
+def test_all_is_the_catalogue_with_ones_own_methods_behind_it():
+    names = tuple(method.name for method in METHODS)
+    assert chosen_methods("all") == names and chosen_methods("lime") == ("lime",)
+    assert chosen_methods(["all", "lime", len, own_methods.RECORD]) == (*names, len, own_methods.RECORD)
+    assert set(names) - set(chosen_methods("all", truth=False)) == {"oracle"}
 
 
 def test_an_accelerator_by_another_name_is_not_taken_for_a_misspelt_processor():

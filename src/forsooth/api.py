@@ -10,7 +10,16 @@ import torch
 
 from forsooth import isolation, names, store
 from forsooth.adapters.trainings import training_path
-from forsooth.arguments import check_models, method_path, outside, run_folder, several, usable_device, usable_workers
+from forsooth.arguments import (
+    check_models,
+    chosen_methods,
+    method_path,
+    outside,
+    run_folder,
+    several,
+    usable_device,
+    usable_workers,
+)
 from forsooth.engine import Progress
 from forsooth.progress import fitting_progress
 from forsooth.records import Choice, Dataset, Method, UsageError
@@ -64,8 +73,9 @@ def run(
 ) -> Run:
     """Run a suite, or go on where an earlier call with the same words stopped.
 
-    methods   names (a list, or one string with commas), `package.module:name`, functions(model, x, target) -> map
-              like x, Method records, or objects of other libraries (see docs/bring-your-own.md)
+    methods   names (a list, or one string with commas; `all` for the catalogue), `package.module:name`,
+              functions(model, x, target) -> map like x, Method records, or objects of other libraries (see
+              docs/bring-your-own.md)
     only      factor -> value or values to keep, e.g. {"scenario": "LIN"}
     settings  fields of the preset to change, e.g. {"trainings": 5, "alpha": 0.3}
     workers   processes; every number is the same whatever their count
@@ -81,7 +91,7 @@ def run(
     chosen = configured(record, preset, settings or {})
     folder = outside(_folder(out) or Path("forsooth-runs") / f"{suite}-{preset}", data)
     choice = Choice(
-        methods=tuple(method_path(m) for m in several(methods)),
+        methods=tuple(method_path(m) for m in chosen_methods(methods)),
         only={factor: names.admitted(value) for factor, value in (only or {}).items()},
         data=None if data is None else str(data),
         device=usable_device(device),
@@ -186,7 +196,7 @@ def bias(
     players       auto (words of a text, pixels or features while they are few, else patches), pixels, features, words,
                   grid:N, units:LAYER, or integer labels (*spatial) or (*shape)
     permutations  random orders from which the Shapley values are estimated, or "exact" for at most 20 players
-    anchor        permutations, or leverage: a least squares as sure as these, with a tenth of their forwards (a quarter
+    anchor        permutations, or leverage: a least squares as sure as these, with a tenth of their forwards (a fifth
                   above 64 players)
     budget        most forwards for all Shapley values; a request that takes more is refused before it begins
     baseline      what replaces hidden features: mean, channel_mean, zero, blur, or values (*shape) or (n, *shape);
@@ -206,7 +216,7 @@ def bias(
     request = BiasRequest(
         model=model,
         inputs=inputs,
-        methods=several(methods),
+        methods=chosen_methods(methods, truth=False),
         target=target,
         players=players,
         permutations=permutations,
@@ -260,7 +270,7 @@ def dryrun(
     request = DryRunRequest(
         data=str(data),
         train=training_path(train),
-        methods=tuple(method_path(method) for method in several(methods)) or PLANNED,
+        methods=tuple(method_path(method) for method in chosen_methods(methods, truth=False)) or PLANNED,
         artefacts=artefact_names(several(artefacts)),
         size=size,
         images=images,
@@ -316,7 +326,7 @@ def independence(
     request = IndependenceRequest(
         model=model,
         inputs=inputs,
-        methods=several(methods),
+        methods=chosen_methods(methods, truth=False),
         target=target,
         patch=patch,
         bounds=bounds,

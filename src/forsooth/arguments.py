@@ -13,6 +13,22 @@ from forsooth.records import Method, UsageError
 ACCELERATORS = ("gpu", "rocm", "hip", "nvidia")  # what people type; spelling alone would offer them cpu
 
 
+ALL = "all"  # what stands for every method of the catalogue
+
+
+def chosen_methods(given: Any, *, truth: bool = True) -> tuple[Any, ...]:
+    """The methods that a user gave; `all` are those of the catalogue, beside which there may be others.
+
+    truth  whether those that need a ground truth are among them
+    """
+    chosen = several(given)
+    if not any(isinstance(one, str) and one == ALL for one in chosen):
+        return chosen
+    catalogue = [method.name for method in METHODS if truth or "truth" not in method.needs]
+    own = [one for one in chosen if not (isinstance(one, str) and one in (ALL, *catalogue))]
+    return (*catalogue, *own)
+
+
 def several(given: Any) -> tuple[Any, ...]:
     """What a user gave where several may be: names with commas between them, one thing, or a list.
 

@@ -44,6 +44,7 @@ class Architecture:
 
     function  builds it, with arguments of its own; `models.build` builds all networks of images and tables alike
     layer     dotted name of the module whose output Grad-CAM reads; None where there is no convolution
+    attends   whether it weighs tokens by attention, which some methods read
     channels_last  whether an accelerator is faster where the channels of a pixel lie together; for small nets it is not
     """
 
@@ -53,6 +54,7 @@ class Architecture:
     cite: str
     version: int
     channels_last: bool = False
+    attends: bool = False
 
 
 Status = Literal[
@@ -110,6 +112,7 @@ class Method:
     units       function(model, x, target, *, layer) -> (n, *places of the layer): what it says of the units of a layer
                 themselves; None: it does not speak of units
     belongs_to  names of the models that carry it in them; empty: it can be asked of any
+    attends     whether it reads the attention of a transformer, and says nothing of any other model
     variant_of  name of the method of which it is another published setting; empty: of none
     """
 
@@ -133,6 +136,7 @@ class Method:
     output: Literal["logits", "probabilities"] | None = None
     units: Callable[..., Tensor] | None = None
     belongs_to: tuple[str, ...] = ()
+    attends: bool = False
     variant_of: str = ""
 
     def __call__(self, model: Callable[..., Tensor], x: Tensor, target: Tensor, **given: Any) -> Tensor:

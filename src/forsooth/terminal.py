@@ -33,7 +33,7 @@ tolerant_output()
 GAP = 3  # beside every column of a table
 out = Console(width=None if sys.stdout.isatty() else 150)  # a pipe has no width to fit
 
-Methods = Annotated[str, typer.Option(help="names separated by commas; package.module:function is your own")]
+Methods = Annotated[str, typer.Option(help="names separated by commas, or all; package.module:function is your own")]
 Data = Annotated[Path | None, typer.Option(help="folder or zip of real data the suite can use")]
 Device = Annotated[str, typer.Option(help="auto, cpu or cuda")]
 Workers = Annotated[int, typer.Option(help="processes; 0 takes one for each core")]

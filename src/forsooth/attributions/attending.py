@@ -195,6 +195,7 @@ ATTENTION_ROLLOUT = Method(
     cite="abnar2020quantifying",
     version=1,
     inputs=("image",),
+    attends=True,
 )
 GRADIENT_ATTENTION = Method(
     name="gradient_attention",
@@ -205,6 +206,7 @@ GRADIENT_ATTENTION = Method(
     cite="chefer2021generic",
     version=1,
     inputs=("image",),
+    attends=True,
 )
 LEGRAD = Method(
     name="legrad",
@@ -215,6 +217,7 @@ LEGRAD = Method(
     cite="bousselham2024legrad",
     version=1,
     inputs=("image",),
+    attends=True,
 )
 TOKEN_GRAD_CAM = Method(
     name="token_grad_cam",
@@ -225,5 +228,6 @@ TOKEN_GRAD_CAM = Method(
     cite="selvaraju2017grad",
     version=1,
     inputs=("image",),
+    attends=True,
 )
 ATTENDING = (ATTENTION_ROLLOUT, GRADIENT_ATTENTION, LEGRAD)  # of transformers alone

@@ -81,4 +81,6 @@ def text_encoder(*, words: int, variant: str = "small", vectors: Tensor | None =
     )
 
 
-TEXT_ENCODER = Architecture("text_encoder", text_encoder, layer=None, cite="vaswani2017attention", version=1)
+TEXT_ENCODER = Architecture(
+    "text_encoder", text_encoder, layer=None, cite="vaswani2017attention", version=1, attends=True
+)

@@ -111,5 +111,5 @@ def vit(*, size: int, variant: str = "paper", channels_in: int = 1, classes: int
     return nn.Sequential(layers)
 
 
-VIT = Architecture(name="vit", function=vit, layer="grid", cite="dosovitskiy2021image", version=1)
+VIT = Architecture(name="vit", function=vit, layer="grid", cite="dosovitskiy2021image", version=1, attends=True)
 BUILDERS = {"vit": of_images(vit)}

@@ -9,6 +9,7 @@ from forsooth.attributions import METHODS
 from forsooth.records import Architecture, Choice, Method, Metric, Plan, Row, Task, UsageError
 from forsooth.suites import explain
 
+KINDS = {"image": "an image", "table": "a table", "words": "words"}
 Work = Task | Row  # what is to be done, or the row of those who cannot meet
 
 
@@ -53,24 +54,39 @@ def networks(settings: Any, choice: Choice) -> list[Architecture]:
     return [models.architecture(name) for name in names.kept(settings.models, choice.only, "model")]
 
 
+def unable(method: Method, net: Architecture, kind: str) -> str:
+    """Why a method cannot be asked of a network whose inputs are of that kind; empty where it can."""
+    if "layer" in method.needs and net.layer is None:
+        return f"{method.name} reads a convolutional layer, and {net.name} has none"
+    if kind not in method.inputs:
+        reads = " or ".join(KINDS[other] for other in method.inputs)
+        return f"{method.name} reads {reads}, and this is {KINDS[kind]}"
+    if method.belongs_to and net.name not in method.belongs_to:
+        return f"{method.name} is asked of {' and '.join(method.belongs_to)} only: {net.name} has none"
+    if method.attends and not net.attends:
+        return f"{method.name} reads the attention of a transformer, and {net.name} has none"
+    return ""
+
+
 def asked(
     methods: Iterable[Method],
     nets: Sequence[Row],
     ask: Callable[[Method, int], Iterable[Task]],
-    unable: Callable[[Method, Architecture], str] = lambda method, net: "",
+    *,
+    kind: str,
 ) -> Iterator[Work]:
     """Tasks of every method on all networks of a panel, and rows for those who cannot meet.
 
-    nets    the row of each network that its scores begin as
-    ask     (method, place of the network) -> its tasks; -1 of a null, which ignores all networks and is asked once
-    unable  (method, network) -> why the two cannot meet; empty where they can
+    nets  the row of each network that its scores begin as
+    ask   (method, place of the network) -> its tasks; -1 of a null, which ignores all networks and is asked once
+    kind  of their inputs
     """
     for method in methods:
-        if method.null:
+        if method.null and kind in method.inputs:
             yield from ask(method, -1)
             continue
         for index, net in enumerate(nets):
-            reason = unable(method, models.architecture(str(net.model)))
+            reason = unable(method, models.architecture(str(net.model)), kind)
             if reason:
                 yield explain.skipped(net.having(method=method.name), reason)
             else:

@@ -13,8 +13,9 @@ from forsooth.models import attention, rationale
 from forsooth.plugins import method
 from forsooth.records import Choice, UsageError
 from forsooth.suites.articles.data import Panel
-from forsooth.suites.articles.plan import Reader, plan, recipe_of, title, unable
+from forsooth.suites.articles.plan import Reader, plan, recipe_of, title
 from forsooth.suites.articles.settings import PAPER, QUICK, RELEASED
+from forsooth.suites.planning import unable
 
 pytestmark = pytest.mark.usefixtures("single")
 READERS = {"attention": attention.ATTENTION, "rationale_relaxed": rationale.RELAXED}
@@ -122,7 +123,7 @@ def test_what_belongs_to_a_model_is_asked_of_it_alone():
 @pytest.mark.parametrize("name", ["attention", "rationale", "lime", "random"])
 def test_who_can_meet(name):
     record = method(name, METHODS)
-    meets = {net: unable(record, architecture) == "" for net, architecture in READERS.items()}
+    meets = {net: unable(record, architecture, "words") == "" for net, architecture in READERS.items()}
     assert meets == {
         "attention": {"attention": True, "rationale_relaxed": False},
         "rationale": {"attention": False, "rationale_relaxed": True},

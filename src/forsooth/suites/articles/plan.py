@@ -183,7 +183,8 @@ def explaining_tasks(methods: Sequence[Method], this: Round) -> Iterator[Work]:
         where = panel.kind if method.null else title(panel)
         yield make_task(tasks.explain, arguments, needs, name=f"explain: {method.name}, {where}")
 
-    return planning.asked(methods, [panel.row("scores", "articles") for panel in main], ask, unable)
+    templates = [panel.row("scores", "articles") for panel in main]
+    return planning.asked(methods, templates, ask, kind="words")
 
 
 def ask_of(method: Method, panel: Panel, this: Round) -> Ask:
@@ -197,10 +198,3 @@ def ask_of(method: Method, panel: Panel, this: Round) -> Ask:
         seed=this.seed("method", panel.model_seed),
         device=this.choice.device,
     )
-
-
-def unable(method: Method, net: Architecture) -> str:
-    """Why the two cannot meet; empty where they can."""
-    if not method.belongs_to or net.name in method.belongs_to:
-        return ""
-    return f"{method.name} is asked of {' and '.join(method.belongs_to)} only: {net.name} has none"

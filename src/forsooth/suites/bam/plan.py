@@ -51,7 +51,7 @@ def plan(settings: Settings, choice: Choice) -> Plan:
     check(settings)
     spec = data_spec(settings, choice.data, seeds.derive(choice.seed, "bam"))
     methods = planning.methods(settings, choice)
-    work: list[Task] = []
+    work: list[planning.Work] = []
     for arch, number in itertools.product(planning.networks(settings, choice), range(settings.trainings)):
         work += round_tasks(Round(settings, choice, spec, Panel(arch.name, number)), methods)
     return planning.planned(work, facts(settings))
@@ -65,15 +65,20 @@ def datasets(settings: Settings, choice: Choice) -> Iterator[tuple[str, Dataset]
         yield net.label, dataset(spec, net)
 
 
-def round_tasks(this: Round, methods: Sequence[Method]) -> list[Task]:
+def round_tasks(this: Round, methods: Sequence[Method]) -> list[planning.Work]:
     trained = [training_task(this, net) for net in networks(this.settings)]
     device = this.choice.device
     verified = make_task(tasks.verify, this.arguments(device=device), trained, name="verify")
     patches = patching_task(this, trained[COARSE.index(F_0)])
-    planned = [*trained, verified, patches, concept_task(this, trained)]
+    planned: list[planning.Work] = [*trained, verified, patches, concept_task(this, trained)]
     if this.panel.model_seed == 0:
         planned.append(make_task(tasks.show, this.arguments(samples=this.settings.samples), name="example"))
-    return planned + [explaining_task(this, method, [*trained, patches]) for method in methods]
+
+    def ask(method: Method, _: int) -> Iterator[Task]:  # a null is asked of the same networks
+        yield explaining_task(this, method, [*trained, patches])
+
+    planned += planning.asked(methods, [this.panel.row("scores")], ask, kind="image")
+    return planned
 
 
 def networks(settings: Settings) -> list[NetSpec]:

@@ -23,7 +23,6 @@ FACTORS = ("dataset", "model", "player", "end", "fraction")
 AT_ONCE = 8  # inputs played in one task, so that little is lost when a run is stopped
 Training = Callable[[Network, Choice], Task]
 SEEN = "Under “truth” the pictures show the Shapley values of the players."
-KINDS = {"image": "an image", "table": "a table", "words": "words"}
 
 
 @dataclass(frozen=True)
@@ -221,15 +220,9 @@ def unable(name: str, panel: Panel) -> str:
     method = plugins.method(name, METHODS)
     if panel.player == "units":
         return unable_on_units(method)
-    if "layer" in method.needs and models.architecture(panel.net).layer is None:
-        return f"{name} reads a convolutional layer, and {panel.net} has none"
-    if method.units:
+    if method.units and not planning.unable(method, models.architecture(panel.net), "image"):
         return f"{name} is judged on the units of its layer, as in the paper"
-    kind = data.entry_for(panel.source.name).kind
-    if kind not in method.inputs:
-        reads = " or ".join(KINDS[other] for other in method.inputs)
-        return f"{name} reads {reads}, and this is {KINDS[kind]}"
-    return ""
+    return planning.unable(method, models.architecture(panel.net), data.entry_for(panel.source.name).kind)
 
 
 def unable_on_units(method: Method) -> str:

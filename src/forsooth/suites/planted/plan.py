@@ -202,7 +202,7 @@ def training_task(this: Round, net: str) -> Task:
 
 
 def explaining_tasks(this: Round, experiment: str) -> Iterator[planning.Work]:
-    """A task for every method and network; a null ignores the model, so it is asked once for all of them.
+    """A task for every method and network, and rows for those who cannot meet.
 
     One task makes the maps and scores them, since maps are not stored.
     """
@@ -217,7 +217,8 @@ def explaining_tasks(this: Round, experiment: str) -> Iterator[planning.Work]:
         name = f"explain: {method.name}, {nets[index]}, {title(panel)}"
         yield make_task(explain, arguments, this.trained, name=name)
 
-    return planning.asked(methods, [Row("planted", "scores", model=net) for net in nets[:-1]], ask)
+    templates = [Row.of({"suite": "planted", **where, "model": net}) for net in nets[:-1]]
+    return planning.asked(methods, templates, ask, kind="image")
 
 
 def ask_of(method: Method, experiment: str, this: Round) -> Ask:

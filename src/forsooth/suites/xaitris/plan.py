@@ -139,7 +139,7 @@ def explaining_tasks(methods: Sequence[Method], this: Round) -> Iterator[Work]:
         yield maps
         yield make_task(tasks.score, {**judged, "panel": panel, "method": method.name}, [maps], name=f"score: {what}")
 
-    return planning.asked(methods, [panel.row("scores") for panel in this.panels], ask, unable)
+    return planning.asked(methods, [panel.row("scores") for panel in this.panels], ask, kind="image")
 
 
 def ask_of(method: Method, panel: Panel, this: Round) -> Ask:
@@ -173,13 +173,6 @@ def strategy_tasks(specs: Sequence[DataSpec], settings: Settings) -> list[Task]:
 def sampling_seed(choice: Choice) -> int:
     """The seed by which images are drawn to be explained or given as references, one for the whole run."""
     return seeds.derive(choice.seed, "choose")
-
-
-def unable(method: Method, net: Architecture) -> str:
-    """Why the two cannot meet; empty where they can."""
-    if "layer" in method.needs and net.layer is None:
-        return f"{method.name} reads a convolutional layer, and {net.name} has none"
-    return ""
 
 
 def bounds(settings: Settings, spec: DataSpec) -> dict[str, float]:
