@@ -11,7 +11,7 @@ PINNED = {
     "bam": {"bam.train", "bam.show", "bam.verify", "bam.patches", "bam.tcav", "bam.explain"},
     "planted": {"planted.train", "planted.show", "planted.explain"},
     "articles": {"articles.train", "articles.show", "articles.select", "articles.optimum", "articles.explain"},
-    "bias": {"bias.train", "bias.play", "bias.explain", "bias.judge"},
+    "bias": {"bias.train", "bias.show", "bias.play", "bias.explain", "bias.judge"},
 }
 
 

@@ -140,8 +140,7 @@ def present(results: Results, factor: str | None, frame: DataFrame) -> list[str]
     """The levels of `factor` that occur in `frame`, in order; one empty level where there is no such factor."""
     if not factor:
         return [""]
-    there = set(frame[factor])
-    return [level for level in levels(results, factor) if level in there]
+    return [level for level in levels(results, factor) if frame[factor].eq(level).any()]
 
 
 def name_style(label: Text, *, null: bool) -> None:
