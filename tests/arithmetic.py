@@ -112,15 +112,27 @@ def hangs_once(*, marker: str) -> Cell:
     return number(value=1.0)
 
 
+def is_full(folder: str, holds: int) -> bool:
+    return len(list(Path(folder).iterdir())) > holds
+
+
 def on_a_card(*, value: float, holds: int, folder: str, device: str) -> Cell:
-    """Wants a share of a card that has `holds` of them: a file in the folder for each that is taken."""
+    """Wants a share of a card that has `holds` of them: a file in the folder for each that is taken.
+
+    Until somebody was refused, all wait for the card to be full: processes of a busy machine may begin long apart.
+    """
     if device == "cpu":
         return number(value=-value)
     mine = Path(folder) / f"{value}.{os.getpid()}"
+    refused = Path(folder).with_suffix(".refused")
     mine.touch()
     try:
         time.sleep(0.05)
-        if len(list(Path(folder).iterdir())) > holds:
+        until = time.monotonic() + 20
+        while not refused.exists() and not is_full(folder, holds) and time.monotonic() < until:
+            time.sleep(0.05)
+        if is_full(folder, holds):
+            refused.touch()
             raise torch.OutOfMemoryError("CUDA out of memory")
         time.sleep(0.1)
         return number(value=value)

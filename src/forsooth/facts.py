@@ -36,9 +36,17 @@ def known() -> dict[str, Any]:
     catalogues  kind -> name -> what it is, in a line
     cards       methods, metrics -> name -> its card in Markdown
     settings    suite -> lines of setting, meaning and its value in each preset
+
+    Where a suite was added or taken away since it was written, the records are asked instead.
     """
     facts: dict[str, Any] = json.loads((resources.files("forsooth") / FILE).read_text(encoding="utf-8"))
-    return facts
+    return facts if set(facts["settings"]) == _suites_there() else made()
+
+
+def _suites_there() -> set[str]:
+    """The names of the folders that hold a suite."""
+    folders = (resources.files("forsooth") / "suites").iterdir()
+    return {folder.name for folder in folders if (folder / "settings.py").is_file()}
 
 
 def made() -> dict[str, Any]:

@@ -156,7 +156,7 @@ def test_word_vectors_are_counted_on_the_page(tmp_path):
     )
     page = (tmp_path / "r" / "report.html").read_text()
     assert "words have one in the given file" in page
-    assert "A panel has 1 sample only" in page and "In 0 of 1 panel at least one method is clearly better" in page
+    assert "A panel has 1 sample only" in page and "In the one panel no method is clearly better" in page
 
 
 def test_documents_of_the_user_and_what_is_wrong_with_them(tmp_path):
