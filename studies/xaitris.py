@@ -10,6 +10,7 @@ readme       the printed table below the README's ten lines of Python, which are
 seeds        xor-seeds.csv: XOR with the MLP, other seeds for data, networks and draws, minutes
 few-samples  few-samples.csv, minutes
 table-b2     table-b2.csv, about half an hour per preset on two cores
+vit-64       vit-64.csv (a board for each panel) and vit-64-accuracies.csv: a vision transformer at 64×64, about an hour
 
 Then `python studies/findings.py` prints sentences on them, each with its line for `studies/sentences/`.
 """
@@ -35,9 +36,24 @@ from forsooth.stats import mean_interval
 ROOT = Path(__file__).parent.parent
 METRICS = ("emd", "ima", "precision")
 PANEL = ["scenario", "background", "model"]
-PARTS = ("quick", "readme", "seeds", "few-samples", "table-b2")
+PARTS = ("quick", "readme", "seeds", "few-samples", "table-b2", "vit-64")
 SEEDS = (0, 7, 11, 23, 42)
 XOR = ("pattern_attribution", "pattern_net", "pfi", "deep_shap", "saliency", "laplace", "random")
+VIT = {"sizes": 64, "models": "vit", "trainings": 2, "restarts": 0, "samples": 50, "sweep": (), "emd_tolerance": 0.001}
+ON_VIT = (  # what most papers compare, what is made for attention, and the nulls
+    *("saliency", "gradient_x_input", "smooth_grad", "integrated_gradients", "gradient_shap", "deep_lift"),
+    *(
+        "guided_backprop",
+        "lrp",
+        "attn_lrp",
+        "cp_lrp",
+        "token_grad_cam",
+        "attention_rollout",
+        "gradient_attention",
+        "legrad",
+    ),
+    *("rise", "occlusion_windows", "random", "constant", "sobel", "laplace", "absolute_input", "oracle"),
+)
 SHOWN = re.compile(r"(```python\n(?P<code>.*?)```\n\n```\n)(?P<printed>.*?)(```)", flags=re.S)
 
 
@@ -150,6 +166,25 @@ def xor_seeds(folder: Path) -> pd.DataFrame:
     return pd.concat(parts).round(3)
 
 
+def write_vit(folder: Path, tables: Path) -> None:
+    """Boards of what explains a vision transformer at 64x64, and how accurate its trainings are."""
+    run = forsooth.run(
+        "xaitris",
+        methods=list(ON_VIT),
+        only={"scenario": ["LIN", "RIGID"], "background": ["WHITE", "CORR"]},
+        settings=VIT,
+        out=folder / "vit-64",
+        workers=2,
+        progress=Lines(),
+    )
+    results = report.read(run.folder)
+    panels = pd.concat([panel_boards(results, metric) for metric in METRICS])
+    panels.to_csv(tables / "vit-64.csv", index=False)
+    trained = run.rows[run.rows["metric"].eq("accuracy")]
+    columns = [*PANEL, "model_seed", "value", "status"]
+    trained[columns].round(3).to_csv(tables / "vit-64-accuracies.csv", index=False)
+
+
 def write_reproduction(name: str, folder: Path, tables: Path) -> None:
     table, words = forsooth.reproduce(f"xaitris/{name}", workers=2, out=folder / "reproductions", progress=Lines())
     table.to_csv(tables / f"{name}.csv", index=False)
@@ -178,6 +213,8 @@ def main(words: list[str] | None = None) -> None:
         write_readme(arguments.readme)
     if "seeds" in arguments.parts:
         xor_seeds(arguments.folder).to_csv(arguments.tables / "xor-seeds.csv", index=False)
+    if "vit-64" in arguments.parts:
+        write_vit(arguments.folder, arguments.tables)
     for name in ("few-samples", "table-b2"):
         if name in arguments.parts:
             write_reproduction(name, arguments.folder, arguments.tables)
