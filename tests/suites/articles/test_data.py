@@ -96,12 +96,12 @@ def test_the_page_shows_the_longest_where_all_are_short():
 
 
 def test_the_background_is_as_long_as_the_explained_document(odd):
-    tokens = data.background(odd, torch.arange(6), 5)
+    tokens = data.background(odd, 5)
     assert tokens.shape[1] == 5 and (tokens != 0).all()
 
 
 def test_the_background_is_padding_where_no_document_is_as_long(odd):
-    tokens = data.background(odd, torch.arange(6), odd.dataset.x.shape[1] + 1)
+    tokens = data.background(odd, odd.dataset.x.shape[1] + 1)
     assert tokens.shape == (1, odd.dataset.x.shape[1] + 1) and (tokens == 0).all()
 
 
@@ -114,7 +114,7 @@ def test_presets_explain_and_stand_behind_evenly(preset):
         chosen = data.explained(documents, settings.samples)
         assert even(chosen.labels) and len(chosen.rows.unique()) == len(chosen.rows) == settings.samples
         assert torch.isin(chosen.rows, documents.dataset.splits["test"]).all()
-        behind = data.behind(documents, documents.dataset.splits["train"], 30)
+        behind = data.behind(documents, 30)
         assert len(behind.rows) == data.BACKGROUND_DOCUMENTS and even(behind.labels)
         assert torch.isin(behind.rows, documents.dataset.splits["train"]).all()
 
@@ -156,7 +156,7 @@ def test_word_vectors_are_counted_on_the_page(tmp_path):
     )
     page = (tmp_path / "r" / "report.html").read_text()
     assert "words have one in the given file" in page
-    assert "A panel has 1 sample only" in page and "In 0 of 1 panel at least one method is clearly better" in page
+    assert "A panel has 1 sample only" in page and "In the one panel no method is clearly better" in page
 
 
 def test_documents_of_the_user_and_what_is_wrong_with_them(tmp_path):

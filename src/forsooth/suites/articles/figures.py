@@ -8,7 +8,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from pandas import DataFrame
 
-from forsooth.frames import only
+from forsooth.frames import only, worded
 from forsooth.records import NO_MODEL
 from forsooth.report.aggregate import Results, levels, methods_in, with_failures
 from forsooth.report.axes import Look, grid, legend_below, marks, names_beside, words_below
@@ -106,7 +106,7 @@ def articles_selection(results: Results, tables: Tables) -> Iterator[Drawing]:
         return
     best = only(rows, part="optimum", status="ok")
     kinds = present(results, "kind", table)
-    rates = ", ".join(f"{line.kind} {line.model} {line.selected:.1%}" for line in table.itertuples())
+    rates = ", ".join(worded(table, "{kind} {model} {selected:.1%}"))
     yield Drawing(
         name="articles_selection",
         title="Precision and recall of rationales",

@@ -6,6 +6,7 @@ from functools import partial
 
 from pandas import DataFrame, concat
 
+from forsooth.frames import worded
 from forsooth.records import Choice, Judgement, Outcome, Plan, Reproduction
 from forsooth.suites.articles import documents
 from forsooth.suites.articles.claims import claims_16, claims_17
@@ -43,7 +44,7 @@ def judge(outcome: Outcome, *, shown: int, claims: Callable[[DataFrame, str], li
         tables.append(group[["kind", "model", "rate", "document", *COUNTS, "text"]].head(shown))
         sentences += claims(group, f"{group['kind'].iloc[0]}, {group['model'].iloc[0]}")
     table = concat(tables, ignore_index=True)
-    sentences += [f"{line.kind}, {line.model}: {line.text}" for line in table.itertuples()]
+    sentences += worded(table, "{kind}, {model}: {text}")
     return judgement(table, sentences)
 
 

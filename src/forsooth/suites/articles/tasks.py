@@ -80,9 +80,9 @@ def explain(*trained: Cell, spec: DataSpec, index: int, ask: Ask, panel: Panel) 
 
 def scored(model: nn.Module, chosen: Chosen, ask: Ask, panel: Panel, template: Row) -> Cell:
     """The weights of the words of the chosen documents, scored, and what of them is kept."""
-    weighed = weigh_words(model, chosen, ask, fit=chosen.documents.dataset.splits["train"])
+    weighed = weigh_words(model, chosen, ask)
     facts: Facts = {"drawn": data.drawn(chosen, panel.kind)}
-    if any(weighed.failures):
+    if weighed.failures:
         facts["failed"] = True
     if weighed.notes:
         facts["said"] = list(dict.fromkeys(weighed.notes))
@@ -117,25 +117,25 @@ def score(weighed: WordWeights, chosen: Chosen, metrics: Iterable[str], template
 def attr_rows(metric: Metric, weighed: WordWeights, chosen: Chosen, template: Row) -> list[Row]:
     """One row per document; `frequency` is what a constant map scores there."""
     kind = kind_of_words(metric.name)
-    reads = {"truth": chosen.masks()[kind], "x": chosen.tokens}
-    if not reads["truth"].any():
+    truth = chosen.masks()[kind]
+    if not truth.any():
         row = lacking(template.having(metric=metric.name, sample=-1), f"no document has {kind} words")
         return [row.having(frequency=0.0)]
+    reads = {"truth": truth, "x": chosen.tokens}
     rows = explaining.score_rows(template, weighed.weights.abs(), reads, [metric], chosen.rows.tolist())
-    frequencies = selection.frequency(reads["truth"], reads["x"]).tolist()
+    for place, failure in weighed.failures.items():
+        rows[place] = rows[place].having(value=torch.nan, **failure)
     table = []
-    for row, frequency, failure in zip(rows, frequencies, weighed.failures, strict=True):
+    for row, frequency in zip(rows, selection.frequency(truth, chosen.tokens).tolist(), strict=True):
         if not frequency > 0:
             row = lacking(row, f"the document has no {kind} words")
-        elif failure is not None:
-            row = row.having(value=float("nan"), **failure)
         table.append(row.having(frequency=plain_number(frequency)))
     return table
 
 
 def lacking(row: Row, message: str) -> Row:
     """The row of documents without such words."""
-    return row.having(value=float("nan"), status="no such words", message=message)
+    return row.having(value=torch.nan, status="no such words", message=message)
 
 
 def kind_of_words(metric: str) -> str:
