@@ -180,6 +180,25 @@ def resampled_ranks(draws: Floats, column: int) -> Floats:
     return np.where(np.isnan(draws).any(1), np.nan, ranks)
 
 
+def draws_of_ranks(
+    pools: Sequence[pd.DataFrame], method: str, methods: Sequence[str], *, trainings: Sequence[int]
+) -> dict[str, Floats]:
+    """Draws of a method's rank in each metric (draws,); nan where one of the methods has a single sample.
+
+    pools  for each set of samples the rows of all metrics on it: metric, method, model_seed, sample and value
+    """
+    ranks = {}
+    for pool, own in enumerate(pools):
+        values, columns = value_array(own, ["metric", "method"], trainings=trainings)
+        means = resampled_means(values, draw(values.shape[1], len(values), pool=pool))
+        single = np.isfinite(values).any(0).sum(0) < 2
+        means[:, single] = np.nan
+        for metric in own["metric"].unique():
+            places = [columns.index((metric, one)) for one in methods]
+            ranks[metric] = resampled_ranks(means[:, places], methods.index(method))
+    return ranks
+
+
 def spread_over_trials(values: ArrayLike) -> float:
     """Standard deviation of the mean over ten trials of 100 of the values (n,), or of half of them where n < 200."""
     numbers = np.asarray(values, dtype=float)

@@ -4,9 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
+from pandas import DataFrame
 from torch import Tensor
 
+from forsooth.counted import counted
 from forsooth.engine import FLAT, task
+from forsooth.frames import only, without
 from forsooth.records import BROKEN, SCORED, Cell, Facts, Row, Status
 from forsooth.scores import metric as metric_of
 from forsooth.scores.contrast import g_c, random_masks
@@ -235,29 +238,19 @@ def trial_rows(rows: Sequence[Row], trials: int) -> list[Row]:
 
 def trial_mean(template: Row, rows: Sequence[Row]) -> Row:
     """The mean of one trial. Who has no score in X_corr counts as the worst."""
-    members = [row for row in rows if row.status != NO_CORRECT_INPUT]
-    if not members:
+    members = counted(DataFrame([row.flat() for row in rows]), metric_of(str(template.metric)))
+    if members.empty:
         return template.having(value=float("nan"), status=NO_CORRECT_INPUT, message="no image in X_corr")
-    worst = metric_of(str(template.metric)).bounds[0]
-    values = [score_or(row, worst) for row in members]
     status, message = trial_status(members)
-    return template.having(value=sum(values) / len(values), status=status, message=message)
+    return template.having(value=sum(members["value"]) / len(members), status=status, message=message)
 
 
-def trial_status(members: Sequence[Row]) -> Reason:
+def trial_status(members: DataFrame) -> Reason:
     """That a promise is broken somewhere, or, where nobody has a score, why the first has none."""
-    scored = [row for row in members if row.status in SCORED]
-    for row in scored or members:
-        if row.status != "ok":
-            return row.status, row.message
+    speaking = only(members, failed=members["failed"].all())
+    for line in without(speaking, status="ok").itertuples():
+        return line.status, line.message
     return "ok", ""
-
-
-def score_or(row: Row, worst: float) -> float:
-    """The value of a row that has a score, else the worst."""
-    if row.status in SCORED and row.value is not None:
-        return row.value
-    return worst
 
 
 def album_of(probe: SaliencyProbe, panel: Panel) -> Album:

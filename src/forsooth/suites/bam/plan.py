@@ -17,6 +17,7 @@ from forsooth.suites.bam import contrasts, tasks, tcav
 from forsooth.suites.bam.data import DataSpec, data_spec, dataset
 from forsooth.suites.bam.settings import AS_BUILT, Settings, check
 from forsooth.suites.bam.specs import Ask, ConceptAsk, NetSpec, Panel, fine_name
+from forsooth.wording import paragraphs
 
 SEARCHES = {"ours": functionless.DEFAULT, "printed": functionless.PRINTED, "released": functionless.RELEASED}
 CONCEPTS = {"ridge": concepts.CLOSED_FORM, "sgd": concepts.RELEASED}
@@ -104,9 +105,8 @@ def training_task(this: Round, net: NetSpec) -> Task:
 
 
 def recipe_of(settings: Settings) -> Recipe:
-    recipe = replace(RECIPES[settings.recipe], gate=settings.gate, restarts=0)
-    if settings.epochs:
-        recipe = replace(recipe, epochs=settings.epochs)
+    known = RECIPES[settings.recipe]
+    recipe = replace(known, gate=settings.gate, restarts=0, epochs=settings.epochs or known.epochs)
     if settings.stop_at is not None:
         recipe = replace(recipe, stop_at=settings.stop_at)
     return recipe
@@ -163,22 +163,7 @@ def expensive(method: Method) -> bool:
     return method.cost == "expensive"
 
 
-def facts(settings: Settings) -> tuple[str, ...]:
-    sentences = [
-        "mcs: the object's mean saliency in f_o, which needs it, less that in f_s, which does not. idr: how often the "
-        "object is given less than the part of the scene that it covers. iir: how often a patch that changes no output "
-        "changes the saliency of its place by less than 10 %.",
-        f"A line of the ranking is the mean over one of {settings.trials} trials without common images; single images "
-        "are in the rows of the part samples. Counted are images that both sides classify correctly (X_corr). Maps are "
-        "of the predicted class, their positive part, channel mean, cut at the 99th percentile.",
-        "A constant map has mcs 0 and idr 0 and the best iir: no single score of the three tells whether a method is "
-        "good.",
-        "In the examples y=1 is f_o and y=0 is f_s, on the same images; truth is the object.",
-    ]
+def facts(settings: Settings) -> list[str]:
+    """What a reader of the page must know, in facts.jinja."""
     slow = [name for name in settings.methods if expensive(plugins.method(name, METHODS))]
-    if slow and settings.samples_expensive < settings.samples:
-        sentences.append(
-            f"{', '.join(slow)} takes hundreds of gradients for a map and is asked about "
-            f"{settings.samples_expensive} images."
-        )
-    return tuple(sentences)
+    return paragraphs(__package__, "facts.jinja", settings=settings, slow=slow)

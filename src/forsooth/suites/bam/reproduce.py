@@ -7,7 +7,7 @@ from functools import partial
 from pandas import DataFrame, concat
 
 from forsooth import papers
-from forsooth.frames import only, without
+from forsooth.frames import only, without, worded
 from forsooth.records import Judgement, Outcome, Reproduction, UsageError
 from forsooth.stats.bootstrap import DRAWS
 from forsooth.suites.bam import tables
@@ -18,6 +18,7 @@ from forsooth.suites.bam.claims_series import claims_series
 from forsooth.suites.bam.plan import plan
 from forsooth.suites.bam.settings import KS, MORE, NULLS, PAPER, PUBLISHED, QUICK, Settings
 from forsooth.suites.verdicts import judgement
+from forsooth.wording import paragraphs
 
 # Without the user's data the figures are made at the scale of the embedded ones, of networks trained to the end.
 EMBEDDED = replace(
@@ -105,23 +106,18 @@ def judge_series(outcome: Outcome) -> Judgement:
 
 
 def about(rows: DataFrame) -> str:
-    """Of which networks the numbers are, and over what their intervals."""
+    """Of which networks the numbers are, and over what their intervals, in about.jinja."""
     trained = only(rows, part="training", metric="accuracy")
-    trainings = trained["model_seed"].nunique()
-    mean = trained.groupby("net", sort=False)["value"].mean()
-    accuracy = ", ".join(f"{net} {value:.0%}" for net, value in mean.items())
-    how = f"test accuracy: {accuracy}. Intervals are over images of one training each, TCAV's also over random sets."
-    if trainings > 1:
-        how = (
-            f"{trainings} trainings of each, mean test accuracy: {accuracy}. An image counts once, with its mean over "
-            "them. Intervals of scores, leads and accuracies are over images and trainings, by Student's t for as many "
-            f"trainings; all others are of {DRAWS} draws of images and trainings; TCAV's are also over random sets."
-        )
-    return (
-        f"{len(trained)} networks ({', '.join(dict.fromkeys(trained['model']))}), {how} A map that says nothing has "
-        "the worst value (failed: their share; value_defined leaves them out). The paper prints its bars without "
-        "numbers, so claims are judged, not values."
+    words = paragraphs(
+        __package__,
+        "about.jinja",
+        networks=len(trained),
+        models=trained["model"].unique(),
+        trainings=trained["model_seed"].nunique(),
+        accuracy=worded(trained.groupby("net", sort=False, as_index=False)["value"].mean(), "{net} {value:.0%}"),
+        draws=DRAWS,
     )
+    return " ".join(words)
 
 
 def reproduction(

@@ -1,19 +1,19 @@
 """From the rows of a run to the numbers of its figures: the page and the reproductions read the same tables."""
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from functools import partial
 
 import numpy as np
 from pandas import DataFrame, concat
 
 from forsooth.counted import counted
-from forsooth.frames import only
+from forsooth.frames import lines_by, only
 from forsooth.records import Facts
 from forsooth.scores import metric as metric_of
 from forsooth.scores.contrast import relative_difference
 from forsooth.stats import Interval, crossed_interval, samples_and_trainings
 from forsooth.stats.bootstrap import everything_once, per_sample, resampled_means, spread_over_trials, value_array
-from forsooth.stats.correlations import Series, drop_correlation, series_draws
+from forsooth.stats.correlations import Accuracies, Series, drop_correlation, series_draws
 from forsooth.stats.intervals import Floats, no_interval, pooled_share_interval
 from forsooth.suites.bam.settings import AS_BUILT
 
@@ -51,19 +51,20 @@ def contrast_table(rows: DataFrame, metric: str) -> DataFrame:
              worst; value_defined: the mean without them
     """
     everyone = coarse_rows(rows, metric)
-    own = taking_part(everyone, metric)
-    lines = []
-    for method in dict.fromkeys(own["method"]):
-        mine = only(own, method=method)
-        line = {"metric": metric, "method": method, **contrast_columns(mine, metric, method)}
-        if metric == "iir":
-            line |= patch_columns(only(mine, part="samples"))
-        if metric == "mcs" and method != TCAV:
-            line["own_sets"] = own_sets(only(everyone, method=method, part="samples"))
-        scored = of_object(mine)
-        defined = means_of(scored[~scored["failed"]])
-        lines.append({**line, "failed": scored["failed"].mean(), "value_defined": defined})
-    return DataFrame(lines)
+    line_of = partial(contrast_line, everyone=only(everyone, part="samples"))
+    return lines_by(taking_part(everyone, metric), ["metric", "method"], line_of)
+
+
+def contrast_line(rows: DataFrame, *, everyone: DataFrame) -> dict[str, float]:
+    """The columns of one metric and method. everyone: the rows of all images, also of those outside X_corr"""
+    metric, method = rows[["metric", "method"]].iloc[0]
+    line = contrast_columns(rows, metric, method)
+    if metric == "iir":
+        line |= patch_columns(only(rows, part="samples"))
+    if metric == "mcs" and method != TCAV:
+        line["own_sets"] = own_sets(only(everyone, method=method))
+    scored = of_object(rows)
+    return {**line, "failed": scored["failed"].mean(), "value_defined": means_of(only(scored, failed=False))}
 
 
 def means_of(rows: DataFrame) -> float:
@@ -149,28 +150,13 @@ def drop_table(rows: DataFrame) -> DataFrame:
     return only(verification_table(rows), metric="drop").sort_values("k")
 
 
-class Accuracies(NamedTuple):
-    """Of the class that always has the common feature.
-
-    n       images of a set
-    values  (trainings, 2, ks) with the feature and without
-    """
-
-    n: int
-    values: Floats
-    ks: list[float]
-
-    def at(self, ks: Sequence[float]) -> Floats:
-        """(trainings, 2, len(ks))"""
-        return self.values[:, :, [self.ks.index(k) for k in ks]]
-
-
 def accuracies(rows: DataFrame) -> Accuracies:
+    """Of the class that always has the common feature."""
     own = only(rows, part="verification", metric="accuracy")
     own = own[own["k"].notna()]
     wide = own.pivot_table(index=["model_seed", "shown"], columns="k", values="value")
     both = [wide.xs(shown, level="shown").to_numpy(float) for shown in ("os", "s")]
-    return Accuracies(int(own["n"].min()), np.stack(both, axis=1), list(wide.columns))
+    return Accuracies(list(wide.columns), np.stack(both, axis=1), int(own["n"].min()))
 
 
 def series(rows: DataFrame, method: str, ks: Sequence[float], *, samples: Sequence[int] | None = None) -> Series:
@@ -207,7 +193,7 @@ def series_table(rows: DataFrame) -> DataFrame:
 def series_line(own: Series, right: Accuracies) -> Facts:
     means = resampled_means(own.values, everything_once(own.values))[0].tolist()
     by_k = dict(zip(own.ks, means, strict=True))
-    rho = drop_correlation(own.values, right.at(own.ks), right.n, sets=own.sets)
+    rho = drop_correlation(own, right)
     return {
         **{f"k_{k:g}": by_k.get(k) for k in right.ks},
         **rho.columns("rho", "rho_low", "rho_high", "images"),
@@ -221,4 +207,4 @@ def draws_of_series(rows: DataFrame, methods: Iterable[str]) -> tuple[DataFrame,
     samples = only(rows[rows["k"].notna()], part=INPUTS_OF_SERIES)["sample"]
     right = accuracies(rows)
     known = {method: series(rows, method, right.ks, samples=sorted(samples.unique())) for method in methods}
-    return series_draws(known, right.values, right.ks, right.n)
+    return series_draws(known, right)
