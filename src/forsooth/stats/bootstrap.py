@@ -13,7 +13,7 @@ import pandas as pd
 import torch
 from numpy.typing import ArrayLike, NDArray
 
-from forsooth.stats.intervals import LOWER_TAIL, UPPER_TAIL, Floats, Interval, no_interval
+from forsooth.stats.intervals import LOWER_TAIL, UPPER_TAIL, Floats, Interval, finite, no_interval
 
 DRAWS = 2000
 RATIO_DRAWS = 1000
@@ -136,9 +136,9 @@ def per_sample(rows: pd.DataFrame, value: str = "value") -> pd.Series:
     return rows.groupby("sample", sort=False)[value].mean()
 
 
-def percentile_interval(point: float, draws: Floats, n: int) -> Interval:
+def percentile_interval(point: float, draws: ArrayLike, n: int) -> Interval:
     """The point with the middle 95 % of the draws (draws,) that have a value; nan of a single sample."""
-    known = draws[np.isfinite(draws)]
+    known = finite(draws)
     if n < 2 or not len(known):
         return no_interval(point, n)
     low, high = np.quantile(known, ENDS)

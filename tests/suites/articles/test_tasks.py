@@ -157,7 +157,7 @@ def test_the_frequency_stands_beside_every_value(odd):
 
 @pytest.mark.parametrize("metric, kind", list(zip(ATTR, tasks.data.KINDS_OF_WORDS, strict=True)))
 def test_a_metric_is_about_the_words_of_its_name(metric, kind):
-    assert tasks.kind_of_words(metric) == kind
+    assert tasks.data.WORDS[metric] == kind
 
 
 def test_json_has_no_nan():

@@ -33,10 +33,11 @@ def far_from_one(means: DataFrame) -> Iterator[str]:
 
 def beside_published(table: DataFrame) -> Iterator[str]:
     """Every published number beside ours."""
-    for line in table[table["published"].notna()].itertuples():
-        ours = Interval(line.attr, line.low, line.high, line.trainings)
-        spreads = f"spread {line.sd:.1f}, published {line.published_sd:.1f}"
-        yield around(f"{line.kind}: Attr% on {line.words} words, in %", ours, line.published, spreads)
+    for line in table.dropna(subset="published").to_dict("records"):
+        ours = Interval.of(line, "attr", "low", "high", "trainings")
+        claim = f"{line['kind']}: Attr% on {line['words']} words, in %"
+        spreads = "spread {sd:.1f}, published {published_sd:.1f}".format_map(line)
+        yield around(claim, ours, line["published"], spreads)
 
 
 def wider(means: DataFrame) -> list[str]:

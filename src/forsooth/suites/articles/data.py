@@ -15,6 +15,7 @@ from forsooth.scores import selection
 from forsooth.suites import choose
 
 KINDS_OF_WORDS = ("correlating", "non_correlating", "other")
+WORDS = {"attr_words": "correlating", "attr_words_non_correlating": "non_correlating", "attr_words_other": "other"}
 BACKGROUND_DOCUMENTS = 50  # training documents that stand for the background, cut to the length of the explained one
 PAGE_WORDS = 30  # a shorter document shows little
 

@@ -11,6 +11,7 @@ from forsooth import chunks, plugins, seeds
 from forsooth.attributions import METHODS
 from forsooth.models.on_vectors import on_vectors
 from forsooth.suites import explain as explaining
+from forsooth.suites import networks
 from forsooth.suites.articles import data
 from forsooth.suites.articles.data import Chosen
 
@@ -104,12 +105,10 @@ def question(model: nn.Module, chosen: Chosen, ask: Ask) -> explaining.Question:
     tokens = (chosen.tokens[:, :length], data.background(chosen.documents, length))
     x, references = (model.embedding(part.to(ask.device)) for part in tokens)  # type: ignore[operator]
     reader = on_vectors(model)
-    with torch.no_grad():
-        target = reader(x).argmax(1)
     return explaining.Question(
         model=reader,
         x=x,
-        target=target,
+        target=networks.predicted(reader, x),
         background=references,
         fit=references,
         truth=chosen.masks()["correlating"][:, :length, None].to(ask.device).expand_as(x),

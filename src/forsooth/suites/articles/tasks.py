@@ -81,14 +81,14 @@ def explain(*trained: Cell, spec: DataSpec, index: int, ask: Ask, panel: Panel) 
 def scored(model: nn.Module, chosen: Chosen, ask: Ask, panel: Panel, template: Row) -> Cell:
     """The weights of the words of the chosen documents, scored, and what of them is kept."""
     weighed = weigh_words(model, chosen, ask)
-    facts: Facts = {"drawn": data.drawn(chosen, panel.kind)}
-    if weighed.failures:
-        facts["failed"] = True
-    if weighed.notes:
-        facts["said"] = list(dict.fromkeys(weighed.notes))
     album = Album({**asdict(panel), "method": ask.method, "shows": "weights"})
     keep_weights(album, weighed.weights.float(), chosen, ask)
-    return album.cell(score(weighed, chosen, ask.metrics, template), **facts)
+    return album.cell(
+        score(weighed, chosen, ask.metrics, template),
+        drawn=data.drawn(chosen, panel.kind),
+        failed=bool(weighed.failures),
+        said=list(dict.fromkeys(weighed.notes)),
+    )
 
 
 def keep_weights(album: Album, weights: Tensor, chosen: Chosen, ask: Ask) -> None:
@@ -116,7 +116,7 @@ def score(weighed: WordWeights, chosen: Chosen, metrics: Iterable[str], template
 
 def attr_rows(metric: Metric, weighed: WordWeights, chosen: Chosen, template: Row) -> list[Row]:
     """One row per document; `frequency` is what a constant map scores there."""
-    kind = kind_of_words(metric.name)
+    kind = data.WORDS.get(metric.name, "correlating")
     truth = chosen.masks()[kind]
     if not truth.any():
         row = lacking(template.having(metric=metric.name, sample=-1), f"no document has {kind} words")
@@ -136,11 +136,6 @@ def attr_rows(metric: Metric, weighed: WordWeights, chosen: Chosen, template: Ro
 def lacking(row: Row, message: str) -> Row:
     """The row of documents without such words."""
     return row.having(value=torch.nan, status="no such words", message=message)
-
-
-def kind_of_words(metric: str) -> str:
-    """Which words a metric is about; those that tell the label unless its name says otherwise."""
-    return next((kind for kind in data.KINDS_OF_WORDS[1:] if metric.endswith(kind)), data.KINDS_OF_WORDS[0])
 
 
 def plain_number(value: float) -> float | None:

@@ -32,8 +32,7 @@ def claims_networks(table: DataFrame, classes: Mapping[str, int]) -> list[str]:
 
 
 def share_of(table: DataFrame, net: str, shown: str, metric: str = "accuracy") -> Interval:
-    line = table.loc[(net, shown, metric)]
-    return Interval(line["value"], line["low"], line["high"], int(line["n"]))
+    return Interval.of(table.loc[(net, shown, metric)], "value", "low", "high", "n")
 
 
 def at_chance(claim: str, accuracy: Interval, chance: float) -> str:

@@ -1,5 +1,6 @@
 """The task that asks a method: maps of two networks or of two inputs, and how much each gives to the object."""
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -43,10 +44,10 @@ def explain_network(*cells: Cell, spec: DataSpec, panel: Panel, ask: Ask) -> Cel
 
 def probe_facts(probe: SaliencyProbe) -> Facts:
     """Who took part; and whether the method failed somewhere, so that it is asked again in the next run."""
-    facts: Facts = {"drawn": class_counts(probe)}
-    if any(note.maps is None for note in probe.notes.values()):
-        facts["failed"] = True
-    return facts | probe.leftovers()
+    notes = probe.notes.values()
+    said = itertools.chain.from_iterable(note.leftovers for note in notes)
+    failed = any(note.maps is None for note in notes)
+    return {"drawn": class_counts(probe), "failed": failed, "said": list(dict.fromkeys(said))}
 
 
 def contrast_rows(probe: SaliencyProbe, patches: Cell | None, template: Row) -> list[Row]:
@@ -113,15 +114,16 @@ def placing_rows(probe: SaliencyProbe, template: Row, pairs: Mapping[str, Pair],
     placing = str(template.columns["placing"])
     draw = generator(probe.ask.seed, "random mask", placing)
     masks = {"object": seen.mask, "random": random_masks(seen.mask, generator=draw)}
-    rows: dict[str, list[Row]] = {}
+    rows: list[Row] = []
     for kind, mask in masks.items():
-        rows[kind] = []
+        own = template.having(mask=kind, part=PARTS.get((placing, kind), "robustness"))
+        compared: list[Row] = []
         for metric, pair in pairs.items():
-            own = template.having(metric=metric, mask=kind, part=PARTS.get((placing, kind), "robustness"))
-            rows[kind] += compare(own, pair, mask, seen.rows)
-    if placing != AS_BUILT:
-        return rows["object"] + rows["random"]
-    return rows["object"] + trial_rows(rows["object"], probe.ask.trials) + rows["random"]
+            compared += compare(own.having(metric=metric), pair, mask, seen.rows)
+        rows += compared
+        if own.part == "samples":
+            rows += trial_rows(compared, probe.ask.trials)
+    return rows
 
 
 def independent(probe: SaliencyProbe, patches: Cell | None, template: Row) -> list[Row]:

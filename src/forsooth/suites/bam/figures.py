@@ -14,8 +14,8 @@ from pandas import DataFrame, concat
 
 from forsooth.frames import only, without
 from forsooth.report.aggregate import Results, methods_in
-from forsooth.report.axes import Look, legend_below, marks, names_beside
-from forsooth.report.drawing import BLUE, INK, MUTED, NULL, ORANGE, VERMILION, Drawing, Tables, colours, note, sheet
+from forsooth.report.axes import Look, legend_below, legend_beside, line_styles, marks, names_beside, wide_axes
+from forsooth.report.drawing import BLUE, INK, MUTED, NULL, ORANGE, VERMILION, Drawing, Tables, note, sheet
 from forsooth.report.maps import nulls
 from forsooth.stats.bootstrap import TRIALS
 from forsooth.suites.bam import tables as numbers
@@ -147,42 +147,25 @@ def series(results: Results, rows: DataFrame) -> Drawn:
     table = numbers.series_table(rows)
     if table.empty:
         return None
-    methods = in_order(results, table)
+    looks = styles(in_order(results, table))
     table = table.set_index("method")
-    figure, axis = wide_axes(len(methods))
+    figure, axis = wide_axes(len(looks))
     axis.plot(drop["k"], drop["value"], color=INK, linestyle="--", linewidth=2, label="accuracy drop")
     means = table[[f"k_{k:g}" for k in drop["k"]]]
-    for method, look in styles(methods).items():
+    for method, look in looks.items():
         rho = table.loc[method, "rho"]
         label = method if np.isnan(rho) else f"{method} {rho:+.2f}"
         axis.plot(drop["k"], means.loc[method].astype(float), marker="o", markersize=3, label=label, **look)
     axis.set(xlabel="k, share of classes that have the feature", ylabel="MCS; accuracy drop")
-    legend_right(figure)
-    return len(methods), figure
-
-
-def wide_axes(methods: int) -> tuple[Figure, Axes]:
-    """Axes beside which there is room for the names of so many methods."""
-    figure = sheet(9.5, 0.9 + max(3.6, 0.19 * methods))
-    axis = figure.subplots()
-    axis.grid(axis="y")
-    return figure, axis
-
-
-def legend_right(figure: Figure) -> None:
-    figure.legend(loc="center right", frameon=False, fontsize=7)
-    figure.tight_layout(rect=(0, 0, 0.7, 1))
+    legend_beside(figure, left=0.7)
+    return len(looks), figure
 
 
 def styles(methods: Mapping[str, bool]) -> dict[str, dict[str, Any]]:
-    """How the line of each method is drawn: dashed grey of one that never looks at the model."""
-    shade = colours(list(methods), methods)
-    looks = {}
-    for method, null in methods.items():
-        style = "--" if null else "-"
-        if method == numbers.TCAV:
-            style = ":"
-        looks[method] = {"color": shade[method], "linestyle": style}
+    """How the line of each method is drawn: that of TCAV, which has no map, is dotted."""
+    looks = line_styles(methods)
+    if numbers.TCAV in looks:
+        looks[numbers.TCAV]["linestyle"] = ":"
     return looks
 
 
@@ -191,15 +174,15 @@ def patches(results: Results, rows: DataFrame) -> Drawn:
     own = numbers.taking_part(only(rows, part="samples", metric="iir"), "iir")
     if own.empty:
         return None
-    methods = in_order(results, own)
-    figure, axis = wide_axes(len(methods))
-    for method, look in styles(methods).items():
+    looks = styles(in_order(results, own))
+    figure, axis = wide_axes(len(looks))
+    for method, look in looks.items():
         rates = numbers.iir_over_thresholds(only(own, method=method), THRESHOLDS)
         axis.plot(PERCENT, rates, label=method, **look)
     axis.axvline(10, color=MUTED, linewidth=0.8)
     axis.set(xlabel="threshold t, % of the saliency before", ylabel="IIR", ylim=(-0.02, 1.02))
-    legend_right(figure)
-    return len(methods), figure
+    legend_beside(figure, left=0.7)
+    return len(looks), figure
 
 
 EXHIBITS = (

@@ -85,15 +85,6 @@ class SaliencyProbe:
         saliency = reduced(maps, percentile=self.ask.percentile, lowest=self.ask.lowest)
         return Side(name, saliency, correct, map_states(maps, saliency, gap))
 
-    def leftovers(self) -> dict[str, list[str]]:
-        """Facts with what the method left behind, if anything."""
-        sentences: list[str] = []
-        for note in self.notes.values():
-            sentences += note.leftovers
-        if not sentences:
-            return {}
-        return {"said": list(dict.fromkeys(sentences))}
-
     def question(self, name: str, seen: Images, x: Tensor, *, which: str) -> explain.Question:
         device = self.ask.device
         facts = facts_of(self.nets[name])
