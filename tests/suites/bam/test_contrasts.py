@@ -203,10 +203,11 @@ def test_trials_are_of_each_metric():
 
 
 def test_who_cannot_be_compared():
-    assert contrasts.why_not(probe_with(F_O, F_S), ("f_o", "f_s")) is None
-    assert contrasts.why_not(probe_with(F_S), ("f_o", "f_s")) == ("skipped", "f_o not trained")
+    assert contrasts.why_not(probe_with(F_O, F_S), ("f_o", "f_s")) == {}
+    lost = contrasts.why_not(probe_with(F_S), ("f_o", "f_s"))
+    assert lost == {"status": "skipped", "message": "f_o not trained"}
     below = contrasts.why_not(probe_with(F_O, F_S, passed=False), ("f_o", "f_s"))
-    assert below == ("below gate", "f_o, f_s below the gate: not explained")
+    assert below == {"status": "below gate", "message": "f_o, f_s below the gate: not explained"}
 
 
 def test_nobody_to_ask_is_a_row_for_each_metric():

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
+import torch
 from pandas import DataFrame
 from torch import Tensor
 
@@ -89,7 +90,7 @@ def coarse(probe: SaliencyProbe, template: Row) -> list[Row]:
     rows: list[Row] = []
     for placing in probe.ask.placings:
         if placing == AS_BUILT:
-            rows += [whole_row(template, metric, why) for metric, why in lost.items() if why]
+            rows += [without_score(template, metric, why) for metric, why in lost.items() if why]
         if lost["idr"]:
             continue  # f_s is one of both pairs
         seen = data.images(probe.spec, None, count=probe.ask.count(placing), placing=placing)
@@ -130,11 +131,10 @@ def independent(probe: SaliencyProbe, patches: Cell | None, template: Row) -> li
     """f_∅ on scenes with a functionless patch, and without."""
     lost = why_not(probe, ("f_0",))
     if lost:
-        return [whole_row(template, "iir", lost)]
+        return [without_score(template, "iir", lost)]
     if patches is None:
-        return [whole_row(template, "iir", ("skipped", "no patches were asked for"))]
-    seen = data.images(probe.spec, 1.0, count=len(patches.tensors["x"]))
-    seen = Images(*(part[: probe.ask.samples] for part in seen))
+        return [without_score(template, "iir", {"status": "skipped", "message": "no patches were asked for"})]
+    seen = data.images(probe.spec, 1.0, count=min(probe.ask.samples, len(patches.tensors["x"])))
     pair = patched_pair(probe, seen, patches)
     rows = compare(template.having(metric="iir"), pair, seen.mask, seen.rows, zero=probe.ask.zero)
     return rows + trial_rows(rows, probe.ask.trials)
@@ -142,10 +142,10 @@ def independent(probe: SaliencyProbe, patches: Cell | None, template: Row) -> li
 
 def patched_pair(probe: SaliencyProbe, seen: Images, patches: Cell) -> Pair:
     """f_∅ on scenes with a patch and without. X_corr is of those without, and of patches that were found."""
+    x, found = (patches.tensors[name][: len(seen.rows)] for name in ("x", "found"))
     before = probe.side("f_0", seen, seen.s, which="s")
-    after = probe.side("f_0", seen, patches.tensors["x"][: len(seen.rows)], which="s + patch")
-    found = patches.tensors["found"][: len(seen.rows)].bool()
-    return replace(after, correct=found), before
+    after = probe.side("f_0", seen, x, which="s + patch")
+    return replace(after, correct=found.bool()), before
 
 
 def fine(probe: SaliencyProbe, template: Row) -> list[Row]:
@@ -162,21 +162,20 @@ def fine(probe: SaliencyProbe, template: Row) -> list[Row]:
     return rows
 
 
-def why_not(probe: SaliencyProbe, names: Sequence[str]) -> Reason | None:
-    """Status and message where these networks cannot be compared."""
+def why_not(probe: SaliencyProbe, names: Sequence[str]) -> dict[str, str]:
+    """Status and message where these networks cannot be compared; empty where they can."""
     absent = [name for name in names if name not in probe.nets]
     if absent:
-        return "skipped", f"{', '.join(absent)} not trained"
+        return {"status": "skipped", "message": f"{', '.join(absent)} not trained"}
     below = [name for name in names if not facts_of(probe.nets[name]).passed]
     if below:
-        return "below gate", f"{', '.join(below)} below the gate: not explained"
-    return None
+        return {"status": "below gate", "message": f"{', '.join(below)} below the gate: not explained"}
+    return {}
 
 
-def whole_row(template: Row, metric: str, why: Reason) -> Row:
+def without_score(template: Row, metric: str, why: Mapping[str, str]) -> Row:
     """The row of a metric that nobody can be asked for."""
-    status, message = why
-    return template.having(part="scores", metric=metric, value=float("nan"), status=status, message=message)
+    return template.having(part="scores", metric=metric, value=torch.nan, **why)
 
 
 def compare(template: Row, sides: Pair, mask: Tensor, samples: Tensor, *, zero: str = "undefined") -> list[Row]:
@@ -242,17 +241,13 @@ def trial_mean(template: Row, rows: Sequence[Row]) -> Row:
     """The mean of one trial. Who has no score in X_corr counts as the worst."""
     members = counted(DataFrame([row.flat() for row in rows]), metric_of(str(template.metric)))
     if members.empty:
-        return template.having(value=float("nan"), status=NO_CORRECT_INPUT, message="no image in X_corr")
-    status, message = trial_status(members)
-    return template.having(value=sum(members["value"]) / len(members), status=status, message=message)
-
-
-def trial_status(members: DataFrame) -> Reason:
-    """That a promise is broken somewhere, or, where nobody has a score, why the first has none."""
-    speaking = only(members, failed=members["failed"].all())
-    for line in without(speaking, status="ok").itertuples():
-        return line.status, line.message
-    return "ok", ""
+        return template.having(value=torch.nan, status=NO_CORRECT_INPUT, message="no image in X_corr")
+    mean = template.having(value=sum(members["value"]) / len(members), status="ok", message="")
+    # that a promise is broken somewhere, or, where nobody has a score, why the first has none
+    speaking = without(only(members, failed=members["failed"].all()), status="ok")
+    if len(speaking):
+        return mean.having(**speaking[["status", "message"]].iloc[0])
+    return mean
 
 
 def album_of(probe: SaliencyProbe, panel: Panel) -> Album:

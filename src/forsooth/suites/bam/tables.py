@@ -58,29 +58,27 @@ def contrast_table(rows: DataFrame, metric: str) -> DataFrame:
 def contrast_line(rows: DataFrame, *, everyone: DataFrame) -> dict[str, float]:
     """The columns of one metric and method. everyone: the rows of all images, also of those outside X_corr"""
     metric, method = rows[["metric", "method"]].iloc[0]
-    line = contrast_columns(rows, metric, method)
+    scored = of_object(rows)
+    moved = only(rows, part="robustness", mask="object").groupby("placing", sort=False)
+    interval = concept_interval(rows)
+    if method != TCAV:
+        interval = samples_and_trainings(scored, bounds=metric_of(metric).bounds, share=metric != "mcs")
+    line = {
+        **interval.columns("value", "low", "high", "images"),
+        "sd": spread_over_trials(per_sample(scored)),
+        "random_mask": means_of(only(rows, mask="random", placing=AS_BUILT)),
+        **{f"at_{placing}": means_of(part) for placing, part in moved},
+    }
     if metric == "iir":
         line |= patch_columns(only(rows, part="samples"))
     if metric == "mcs" and method != TCAV:
         line["own_sets"] = own_sets(only(everyone, method=method))
-    scored = of_object(rows)
     return {**line, "failed": scored["failed"].mean(), "value_defined": means_of(only(scored, failed=False))}
 
 
 def means_of(rows: DataFrame) -> float:
     """The mean over images, each with its mean over trainings."""
     return float(per_sample(rows).mean())
-
-
-def contrast_columns(rows: DataFrame, metric: str, method: str) -> dict[str, float]:
-    """The score of one method with its interval, its spread over trials, with a random mask and in other places."""
-    moved = only(rows, part="robustness", mask="object").groupby("placing", sort=False)
-    return {
-        **contrast_interval(rows, metric, method).columns("value", "low", "high", "images"),
-        "sd": spread_over_trials(per_sample(of_object(rows))),
-        "random_mask": means_of(only(rows, mask="random", placing=AS_BUILT)),
-        **{f"at_{placing}": means_of(part) for placing, part in moved},
-    }
 
 
 def patch_columns(rows: DataFrame) -> dict[str, float]:
@@ -90,14 +88,8 @@ def patch_columns(rows: DataFrame) -> dict[str, float]:
     return {"change": means_of(rows.assign(value=relative_changes(rows))), **columns}
 
 
-def contrast_interval(rows: DataFrame, metric: str, method: str) -> Interval:
-    """The mean over images, with an interval over them and over trainings; TCAV's over inputs and random sets.
-
-    TCAV has none where no layer of one network passes.
-    """
-    if method != TCAV:
-        bounds = metric_of(metric).bounds
-        return samples_and_trainings(of_object(rows), bounds=bounds, share=metric != "mcs")
+def concept_interval(rows: DataFrame) -> Interval:
+    """The score of TCAV with an interval over inputs and random sets; none where no layer of one network passes."""
     score = means_of(only(rows, part="concepts", mask="object"))
     inputs = per_sample(only(rows, part="concept_inputs"))
     sets = per_sample(only(rows, part="concept_sets"))

@@ -32,6 +32,7 @@ from forsooth.suites.bam.data import DataSpec, Images
 from forsooth.suites.bam.specs import NetSpec, Panel, Shown
 from forsooth.suites.choose import SHOWN
 from forsooth.suites.explain import rows_by_sample
+from forsooth.wording import paragraphs
 
 UNFAMILIAR = 3 * RARE  # share from which a set is called out of distribution
 EASIER = "; with some hundred cut-outs `--set same_objects=true` makes it easier"
@@ -175,13 +176,7 @@ def unfamiliar_sets(rows: Sequence[Row]) -> list[str]:
     """A sentence on sets that a network has not seen in training, and is more unsure of than of its own."""
     shares = only(DataFrame([row.flat() for row in rows]), metric="unfamiliar")
     strange = worded(shares[shares["value"] > UNFAMILIAR], "{net} on X_{shown} ({value:.0%})")
-    if not strange:
-        return []
-    return [
-        f"Out of distribution: these networks are as unsure as of their strangest {RARE:.0%} test images on more than "
-        f"{UNFAMILIAR:.0%} of a set they were not trained on, so that a drop there is not due to the missing pixels "
-        f"alone: {', '.join(strange)}."
-    ]
+    return paragraphs(__package__, "unfamiliar.jinja", strange=strange, rare=RARE, limit=UNFAMILIAR)
 
 
 @task("bam.patches", version=2, spec=FLAT, panel="about")
