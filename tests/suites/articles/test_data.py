@@ -69,7 +69,7 @@ def test_kinds_share_their_documents_and_who_is_explained():
 def test_masks_of_words_part_every_document(odd):
     chosen = Chosen(odd, torch.arange(len(odd.dataset.x)))
     masks = torch.stack(list(chosen.masks().values())).int()
-    assert tuple(chosen.masks()) == data.KINDS_OF_WORDS
+    assert tuple(chosen.masks()) == tuple(data.WORDS.values())
     assert torch.equal(masks.sum(0), (chosen.tokens != 0).int())
 
 

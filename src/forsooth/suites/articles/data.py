@@ -14,7 +14,6 @@ from forsooth.records import NO_MODEL, Facts, Row
 from forsooth.scores import selection
 from forsooth.suites import choose
 
-KINDS_OF_WORDS = ("correlating", "non_correlating", "other")
 WORDS = {"attr_words": "correlating", "attr_words_non_correlating": "non_correlating", "attr_words_other": "other"}
 BACKGROUND_DOCUMENTS = 50  # training documents that stand for the background, cut to the length of the explained one
 PAGE_WORDS = 30  # a shorter document shows little
@@ -87,7 +86,7 @@ class Chosen:
         correlating = truth[self.rows]
         non_correlating = self.documents.non_correlating[self.rows]
         other = selection.others(correlating, non_correlating, self.tokens)
-        return dict(zip(KINDS_OF_WORDS, (correlating, non_correlating, other), strict=True))
+        return {"correlating": correlating, "non_correlating": non_correlating, "other": other}
 
 
 @remembered(4)

@@ -14,13 +14,12 @@ from forsooth.report.aggregate import Results, levels, methods_in, with_failures
 from forsooth.report.axes import Look, grid, legend_below, marks, names_beside, words_below
 from forsooth.report.drawing import BLUE, GREEN, INK, ORANGE, Drawing, Tables, note, present, sheet
 from forsooth.suites.articles.tables import attr_interval, selection_table
-from forsooth.suites.articles.text_figure import articles_attention, articles_text
+from forsooth.suites.articles.text_figure import ARTICLES, articles_attention, articles_text
 
 # As in Figs. 5 and 7 of [zhou2022feature]: orange and blue articles, green for the rest.
 WORDS = {"attr_words": ORANGE, "attr_words_non_correlating": BLUE, "attr_words_other": "#b9dccd"}
 SHARES_LEGEND = [
-    Patch(color=ORANGE, label="correlating articles"),
-    Patch(color=BLUE, label="non-correlating articles"),
+    *ARTICLES,
     Patch(color="#b9dccd", label="other words"),
     Line2D([], [], color=INK, linestyle="--", linewidth=0.9, label="frequency of correlating articles"),
 ]

@@ -106,11 +106,9 @@ def score(weighed: WordWeights, chosen: Chosen, metrics: Iterable[str], template
 
     Attr% of other words is a row of the part "shares", which nobody ranks.
     """
-    table: list[Row] = []
-    for metric in scores.metrics(metrics):
-        table += attr_rows(metric, weighed, chosen, template)
-    other = replace(selection.ATTR_WORDS, name="attr_words_other")
-    table += attr_rows(other, weighed, chosen, template.having(part="shares"))
+    parts = [(metric, template) for metric in scores.metrics(metrics)]
+    parts.append((replace(selection.ATTR_WORDS, name="attr_words_other"), template.having(part="shares")))
+    table = [row for metric, own in parts for row in attr_rows(metric, weighed, chosen, own)]
     return explaining.promise_rows(template, table, weighed.gap, chosen.rows.tolist())
 
 

@@ -34,11 +34,8 @@ UNKNOWN = "?"
 NAMED = 60  # words, of which each still has room for its name below its bar
 LONGEST = 12  # letters of a name there
 UNDERLINES = ((ORANGE, 2.2), (BLUE, 1.0))  # colour and width below correlating and non-correlating articles
-LEGEND = [
-    Patch(color=ORANGE, label="correlating articles"),
-    Patch(color=BLUE, label="non-correlating articles"),
-    Patch(color=GREEN, label="others"),
-]
+ARTICLES = (Patch(color=ORANGE, label="correlating articles"), Patch(color=BLUE, label="non-correlating articles"))
+LEGEND = (*ARTICLES, Patch(color=GREEN, label="others"))
 
 
 class Page(NamedTuple):

@@ -1,6 +1,6 @@
 """The task that asks TCAV: the common feature as a concept, in every network. [yang2019benchmarking, appendix F]"""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from torch import Tensor, nn
 
@@ -72,13 +72,12 @@ def layers_of(model: nn.Sequential) -> list[str]:
     return [f"{INSIDE}{name}" for name in (*blocks, names[-1])]
 
 
-def contrast_rows(template: Row, scores: Mapping[NetSpec, TcavScore]) -> list[Row]:
+def contrast_rows(template: Row, scores: Mapping[NetSpec, TcavScore]) -> Iterator[Row]:
     """f_o against f_s, and every f_{s,k} against f_{s,1.0}: for the concept, and for random concepts.
 
     Then the concept's contrast again by input and by random set, since both are chance.
     """
     known = {net.name: score for net, score in scores.items()}
-    rows = []
     for net, score in scores.items():
         other = {"f_o": "f_s"}.get(net.name, "")
         if net.k is not None:
@@ -86,24 +85,24 @@ def contrast_rows(template: Row, scores: Mapping[NetSpec, TcavScore]) -> list[Ro
         if other in known:
             message = f"{net.name}: {score.layers}; {other}: {known[other].layers}"
             own = template.having(metric="mcs", comparison=f"{net.name}/{other}", k=net.k)
-            rows += pair_rows(own, score, known[other], message)
-    return rows
+            yield from pair_rows(own, score, known[other], message)
 
 
-def pair_rows(template: Row, first: TcavScore, second: TcavScore, message: str) -> list[Row]:
+def pair_rows(template: Row, first: TcavScore, second: TcavScore, message: str) -> Iterator[Row]:
     """All rows of the contrast between two networks."""
     of_object = template.having(mask="object")
-    rows = differences(of_object.having(message=message), [WHOLE], [first.score], [second.score])
     by_chance = template.having(mask="random", message=message)
-    rows += differences(by_chance, [WHOLE], [first.chance], [second.chance])
+    yield from differences(of_object.having(message=message), [WHOLE], [first.score], [second.score])
+    yield from differences(by_chance, [WHOLE], [first.chance], [second.chance])
     if first.sets and second.sets:
-        rows += differences(of_object.having(part="concept_inputs"), first.rows, first.inputs, second.inputs)
         sets = range(len(first.sets))
-        rows += differences(of_object.having(part="concept_sets"), sets, first.sets, second.sets)
-    return rows
+        yield from differences(of_object.having(part="concept_inputs"), first.rows, first.inputs, second.inputs)
+        yield from differences(of_object.having(part="concept_sets"), sets, first.sets, second.sets)
 
 
-def differences(template: Row, samples: Sequence[int], first: Sequence[float], second: Sequence[float]) -> list[Row]:
+def differences(
+    template: Row, samples: Sequence[int], first: Sequence[float], second: Sequence[float]
+) -> Iterator[Row]:
     """One row per sample, with both sides and their difference; undefined where one is nan."""
     gaps = [one - two for one, two in zip(first, second, strict=True)]
-    return list(map(unless_undefined, rows_by_sample(template, samples, value=gaps, first=first, second=second)))
+    return map(unless_undefined, rows_by_sample(template, samples, value=gaps, first=first, second=second))
