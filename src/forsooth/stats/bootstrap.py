@@ -230,10 +230,19 @@ def jackknife_parts(values: Floats, left: Floats, sizes: Floats) -> Floats:
     return np.asarray((pseudo - centre) / np.sqrt((ratio - 1) * len(ratio)))
 
 
-def concept_lead(gap: float, inputs: Floats, sets: Floats, maps: Floats) -> Interval:
-    """Draws of TCAV's inputs and sets, and of a map's images: (trainings, inputs or sets or images, 1) each."""
-    trainings, images, _ = maps.shape
-    examples = inputs.shape[1]
-    higher = concept_means(inputs, sets, draw(examples, trainings, pool=1))
-    lower = resampled_means(maps, draw(images, trainings))
+def concept_lead(
+    gap: float, inputs: pd.DataFrame, sets: pd.DataFrame, maps: pd.DataFrame, *, trainings: Sequence[int]
+) -> Interval:
+    """How much a concept score is above a map, from draws of its inputs and random sets and of the map's images.
+
+    inputs, sets, maps  rows of one method each; the interval is nan where one has none
+    """
+    parts = (inputs, sets, maps)
+    if any(part.empty for part in parts):
+        return no_interval(gap)
+    of_inputs, of_sets, of_maps = (value_array(part, ["method"], trainings=trainings)[0] for part in parts)
+    examples = of_inputs.shape[1]
+    images = of_maps.shape[1]
+    higher = concept_means(of_inputs, of_sets, draw(examples, len(trainings), pool=1))
+    lower = resampled_means(of_maps, draw(images, len(trainings)))
     return percentile_interval(gap, (higher - lower)[:, 0], min(images, examples))

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, replace
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from forsooth import models, scores
 from forsooth.datasets import texts
@@ -12,7 +12,7 @@ from forsooth.datasets.remarks import split_sizes
 from forsooth.engine import task
 from forsooth.models import train_text
 from forsooth.models.on_vectors import NoModel
-from forsooth.records import NO_MODEL, Cell, Facts, Metric, Row
+from forsooth.records import NO_MODEL, Cell, Metric, Row
 from forsooth.scores import selection
 from forsooth.suites import explain as explaining
 from forsooth.suites import networks
@@ -33,19 +33,17 @@ def train(*, spec: DataSpec, net: NetSpec, recipe: train_text.TextRecipe, panel:
     template = panel.row("training", data.source(documents))
     template = template.having(selected=trained.test_rate, sizes=split_sizes(documents))
     row = networks.accuracy_row(template, trained.test_accuracy, gate=recipe.gate, passed=trained.passed)
-    facts = {"net": net.name, "variant": net.variant, "said": data.notes(spec), **outcome(trained)}
-    return Cell(rows=(row,), tensors=networks.weights_of(trained.module), facts=facts)
-
-
-def outcome(trained: train_text.TrainedText) -> Facts:
-    """How a training went."""
-    return {
+    facts = {
+        "net": net.name,
+        "variant": net.variant,
+        "said": data.notes(spec),
         "passed": trained.passed,
         "reached": trained.reached,
         "attempts": list(trained.attempts),
         "epochs": len(trained.history),
         "rate": plain_number(trained.test_rate),
     }
+    return Cell(rows=(row,), tensors=networks.weights_of(trained.module), facts=facts)
 
 
 def untrained(net: str, variant: str, spec: DataSpec) -> nn.Module:
@@ -79,26 +77,25 @@ def explain(*trained: Cell, spec: DataSpec, index: int, ask: Ask, panel: Panel) 
 
 
 def scored(model: nn.Module, chosen: Chosen, ask: Ask, panel: Panel, template: Row) -> Cell:
-    """The weights of the words of the chosen documents, scored, and what of them is kept."""
+    """The weights of the words of the chosen documents, scored.
+
+    All weights (k, length) are kept where others read them, and those of the documents that the page shows.
+    """
     weighed = weigh_words(model, chosen, ask)
+    weights = weighed.weights.float()
     album = Album({**asdict(panel), "method": ask.method, "shows": "weights"})
-    keep_weights(album, weighed.weights.float(), chosen, ask)
-    return album.cell(
-        score(weighed, chosen, ask.metrics, template),
-        drawn=data.drawn(chosen, panel.kind),
-        failed=bool(weighed.failures),
-        said=list(dict.fromkeys(weighed.notes)),
-    )
-
-
-def keep_weights(album: Album, weights: Tensor, chosen: Chosen, ask: Ask) -> None:
-    """Of the weights (k, length) all where others read them, and those of the documents that the page shows."""
     if ask.keep:
         album.tensors.update(weights=weights, rows=chosen.rows)
     if ask.show:
         for number, place in enumerate(data.shown(chosen)):
             own = weights[place, : int(chosen.lengths[place])]
             album.add(own.clone(), "shown", number)  # a file holds no memory twice
+    return album.cell(
+        score(weighed, chosen, ask.metrics, template),
+        drawn=data.drawn(chosen, panel.kind),
+        failed=bool(weighed.failures),
+        said=list(dict.fromkeys(weighed.notes)),
+    )
 
 
 def score(weighed: WordWeights, chosen: Chosen, metrics: Iterable[str], template: Row) -> list[Row]:

@@ -6,7 +6,7 @@ from pandas import DataFrame, Series, concat
 
 from forsooth.frames import only, worded
 from forsooth.stats import Interval, mean_interval, samples_and_trainings
-from forsooth.stats.bootstrap import concept_lead, per_sample, value_array
+from forsooth.stats.bootstrap import concept_lead, per_sample
 from forsooth.stats.correlations import order_correlation, spearman
 from forsooth.stats.intervals import no_interval
 from forsooth.suites.bam.settings import AS_BUILT, NULLS, PUBLISHED
@@ -106,16 +106,14 @@ def claims_tcav(table: DataFrame, own: DataFrame) -> list[str]:
 
 def tcav_lead(own: DataFrame, rival: str, gap: float) -> Interval:
     """How much higher TCAV is than a map. It has other images than the map, and its random sets."""
-    parts = [
-        only(own, part="concept_inputs", method=TCAV),
-        only(own, part="concept_sets", method=TCAV),
+    concept = only(own, method=TCAV)
+    return concept_lead(
+        gap,
+        only(concept, part="concept_inputs"),
+        only(concept, part="concept_sets"),
         only(own, part="samples", mask="object", method=rival),
-    ]
-    if any(part.empty for part in parts):
-        return no_interval(gap)
-    trainings = sorted(own["model_seed"].unique())
-    arrays = [value_array(part, ["method"], trainings=trainings)[0] for part in parts]
-    return concept_lead(gap, *arrays)
+        trainings=sorted(own["model_seed"].unique()),
+    )
 
 
 def robust(table: DataFrame, own: DataFrame) -> list[str]:

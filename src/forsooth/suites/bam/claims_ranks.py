@@ -37,15 +37,11 @@ def complementary(ranks: Mapping[str, int], draws: DataFrame, count: int) -> str
     """The verdict, from ranks by metric and from draws of them, of `count` maps, in complementary.jinja."""
     found: Facts = {"ranks": ranks, "maps": count, "result": "", "draws": DRAWS}
     if len(draws):
-        share = share_complementary(draws <= count / 2)
+        upper = draws <= count / 2  # half of the ranks
+        share = (upper["idr"] & upper["iir"] & ~upper["mcs"]).mean()
         ends = draws.quantile(list(ENDS), interpolation="nearest").astype(int)
         found |= {"share": share, "ends": ends, "result": outcome(share >= SURE, share <= 1 - SURE)}
     return " ".join(paragraphs(__package__, "complementary.jinja", **found))
-
-
-def share_complementary(high: DataFrame) -> float:
-    """Of draws in which IDR and IIR rank the method in the upper half and MCS does not."""
-    return float((high["idr"] & high["iir"] & ~high["mcs"]).mean())
 
 
 def rank_draws(rows: DataFrame, method: str, methods: Sequence[str]) -> dict[str, Floats]:

@@ -207,20 +207,15 @@ def pair_status(sides: Pair, place: int, metric: str, value: float | None) -> Re
     if wrong:
         why = "no patch was found, or wrong class" if metric == "iir" else "wrong class"
         return NO_CORRECT_INPUT, f"{why}: {' and '.join(dict.fromkeys(wrong))}"
-    status = worst_status([side.status[place] for side in sides])
-    if status in SCORED and value != value:
+    states = [side.status[place] for side in sides]
+    silent = [state for state in states if state not in SCORED]
+    if silent:
+        return silent[0], next((side.message for side in sides if side.message), "")
+    if value != value:
         return "undefined", "nothing of the map is positive there before and after"
-    if status == BROKEN:
-        return status, "a map misses the sum that its method promises"
-    return status, next((side.message for side in sides if side.message), "")
-
-
-def worst_status(states: Sequence[Status]) -> Status:
-    """The first status that leaves no score; else that of a broken promise, if any."""
-    for state in states:
-        if state not in SCORED:
-            return state
-    return BROKEN if BROKEN in states else "ok"
+    if BROKEN in states:
+        return BROKEN, "a map misses the sum that its method promises"
+    return "ok", ""
 
 
 def trial_rows(rows: Sequence[Row], trials: int) -> list[Row]:

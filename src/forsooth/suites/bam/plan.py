@@ -106,10 +106,9 @@ def training_task(this: Round, net: NetSpec) -> Task:
 
 def recipe_of(settings: Settings) -> Recipe:
     known = RECIPES[settings.recipe]
-    recipe = replace(known, gate=settings.gate, restarts=0, epochs=settings.epochs or known.epochs)
-    if settings.stop_at is not None:
-        recipe = replace(recipe, stop_at=settings.stop_at)
-    return recipe
+    stop_at = known.stop_at if settings.stop_at is None else settings.stop_at
+    epochs = settings.epochs or known.epochs
+    return replace(known, gate=settings.gate, restarts=0, epochs=epochs, stop_at=stop_at)
 
 
 def patching_task(this: Round, trained: Task) -> Task:
@@ -137,7 +136,7 @@ def explaining_task(this: Round, method: Method, needs: Sequence[Task]) -> Task:
     settings = this.settings
     most = settings.samples
     placings = names.kept(settings.placings, this.choice.only, "placing")
-    if expensive(method):
+    if method.cost == "expensive":
         most = settings.samples_expensive
         placings = [AS_BUILT]
     samples = min(most, settings.samples)
@@ -158,12 +157,7 @@ def explaining_task(this: Round, method: Method, needs: Sequence[Task]) -> Task:
     return make_task(contrasts.explain_network, this.arguments(ask=ask), needs, name=f"explain: {method.name}")
 
 
-def expensive(method: Method) -> bool:
-    """Whether a map takes so long that fewer images are explained."""
-    return method.cost == "expensive"
-
-
 def facts(settings: Settings) -> list[str]:
     """What a reader of the page must know, in facts.jinja."""
-    slow = [name for name in settings.methods if expensive(plugins.method(name, METHODS))]
+    slow = [name for name in settings.methods if plugins.method(name, METHODS).cost == "expensive"]
     return paragraphs(__package__, "facts.jinja", settings=settings, slow=slow)

@@ -39,7 +39,7 @@ VERIFIED = ("accuracy", "confidence_rises", "drop")
 def judge_networks(outcome: Outcome) -> Judgement:
     """Fig. 2: what the networks need, and whether the drop falls as k grows."""
     shares = only(tables.verification_table(outcome.rows), metric=VERIFIED)
-    table = shares[["net", "shown", "k", "metric", "value", "low", "high", "n"]].copy()
+    table = shares.copy()
     table[["value", "low", "high"]] *= 100
     published = papers.table("bam_figure_2").drop(columns="k").rename(columns={"value": "published"})
     table = table.merge(published, on=["net", "shown", "metric"], how="left").round(1)
@@ -80,15 +80,11 @@ def contrasts(rows: DataFrame, metrics: Sequence[str]) -> tuple[DataFrame, list[
             parts.append(tables.contrast_table(rows, metric))
             lines += CLAIMS[metric](parts[-1].set_index("method"), own)
         else:
-            lines.append(f"{metric}: nothing to judge ({reasons(everyone)}).")
+            reasons = dict.fromkeys(without(everyone, message="")["message"])
+            lines.append(f"{metric}: nothing to judge ({', '.join(reasons)}).")
     if not parts:
         raise UsageError(" ".join(lines))
     return concat(parts, ignore_index=True).round(4), lines
-
-
-def reasons(rows: DataFrame) -> str:
-    """Why there are no scores, each reason once."""
-    return ", ".join(dict.fromkeys(without(rows, message="")["message"]))
 
 
 def judge_series(outcome: Outcome) -> Judgement:

@@ -123,8 +123,8 @@ def iir_over_thresholds(rows: DataFrame, thresholds: Sequence[float]) -> list[fl
 def verification_table(rows: DataFrame) -> DataFrame:
     """Fig. 2, each network, set and k once: shares of the images of all trainings, counted, so that equals are equal.
 
-    columns  net, shown, k, metric, value, n; low and high, the interval of a share over images and trainings, nan for
-             a drop, which is none
+    columns  net, shown, k, metric, value; low and high, the interval of a share over images and trainings, nan for a
+             drop, which is none; n
     """
     key = ["net", "shown", "k", "metric"]
     lines = []
@@ -133,8 +133,8 @@ def verification_table(rows: DataFrame) -> DataFrame:
         if names[-1] != "drop":
             interval = pooled_share_interval(own["value"], own["n"])
         hits = (own["value"] * own["n"]).round().sum()
-        lines.append([*names, hits / own["n"].sum(), own["n"].sum(), interval.low, interval.high])
-    return DataFrame(lines, columns=[*key, "value", "n", "low", "high"])
+        lines.append([*names, hits / own["n"].sum(), interval.low, interval.high, own["n"].sum()])
+    return DataFrame(lines, columns=[*key, "value", "low", "high", "n"])
 
 
 def drop_table(rows: DataFrame) -> DataFrame:

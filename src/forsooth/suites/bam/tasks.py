@@ -28,7 +28,7 @@ from forsooth.scores.verification import RARE, accuracy, accuracy_drop, confiden
 from forsooth.suites import networks
 from forsooth.suites.album import Album
 from forsooth.suites.bam import data
-from forsooth.suites.bam.data import DataSpec, Images
+from forsooth.suites.bam.data import DataSpec
 from forsooth.suites.bam.specs import NetSpec, Panel, Shown
 from forsooth.suites.choose import SHOWN
 from forsooth.suites.explain import rows_by_sample
@@ -132,15 +132,10 @@ def verify(*trained: Cell, spec: DataSpec, panel: Panel, device: str) -> Cell:
         seen = everyone
         if net.k is not None:
             seen = data.images(spec, net.k, count=None, first_only=True)
-        outputs = outputs_of(cell, seen, sets_of(net), device=device)
+        model = explained_network(cell, device=device)
+        outputs = {shown: probabilities(model, getattr(seen, shown).to(device)).cpu() for shown in sets_of(net)}
         rows += verification_rows(template, net, outputs, data.labels_of(net, seen))
     return Cell(rows=tuple(rows), facts={"said": unfamiliar_sets(rows)})
-
-
-def outputs_of(cell: Cell, seen: Images, states: Sequence[Shown], *, device: str) -> dict[Shown, Tensor]:
-    """The probabilities (n, classes) that a network gives in each state of the images."""
-    model = explained_network(cell, device=device)
-    return {shown: probabilities(model, getattr(seen, shown).to(device)).cpu() for shown in states}
 
 
 def sets_of(net: NetSpec) -> tuple[Shown, ...]:
