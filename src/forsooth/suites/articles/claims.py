@@ -43,7 +43,7 @@ def beside_published(table: DataFrame) -> Iterator[str]:
 def wider(means: DataFrame) -> list[str]:
     """The verdict on "trainings of CN differ more than those of Article"; nothing where they are too few."""
     own = only(means, words="correlating")
-    values = {kind: group["value"] for kind, group in own.groupby("kind")}
+    values = dict(tuple(own.groupby("kind")["value"]))
     if not {"Article", "CN"} <= set(values) or min(map(len, values.values())) <= 2:
         return []
     ratio = variance_ratio_interval(values["CN"], values["Article"])

@@ -25,6 +25,7 @@ from forsooth.suites.articles.settings import ATTENTION, PAPER, Settings
 from forsooth.suites.verdicts import judgement
 
 ALL_ATTENTION = replace(PAPER, models=(ATTENTION,), methods=("attention",), samples=None)
+KINDS = ["kind", "words"]  # of data and of words
 OF_DOCUMENTS = {"model_seed": "training", "sample": "document", "value": "attr"}
 COLUMNS = [
     *("kind", "training", "document", "label", "words", "articles", "attr", "attr_non_correlating", "frequency"),
@@ -39,8 +40,7 @@ def judge_table_1(outcome: Outcome) -> Judgement:
     if means.empty:
         raise nothing_to_judge("attention model", outcome)
     names = {"mean": "published", "sd": "published_sd", "frequency": "published_frequency"}
-    published = papers.table("articles_table_1").rename(columns=names)
-    table = lines_by(means, ["kind", "words"], line_of).merge(published, on=["kind", "words"], how="left")
+    table = papers.beside(lines_by(means, KINDS, line_of), "articles_table_1", KINDS, **names)
     sentences = [
         basis(outcome),
         accurate(outcome.rows, "6.2"),
@@ -55,7 +55,7 @@ def training_means(rows: DataFrame) -> DataFrame:
     """Mean over documents of Attr% and of the frequency, for each training and each kind of words."""
     own = only(rows, metric=WORDS, model=ATTENTION)
     own = counted(own.assign(words=own["metric"].map(WORDS)), ATTR_WORDS)  # a map without weight has none on any kind
-    return own.groupby(["kind", "words", "model_seed"], sort=False, as_index=False)[["value", "frequency"]].mean()
+    return own.groupby([*KINDS, "model_seed"], sort=False, as_index=False)[["value", "frequency"]].mean()
 
 
 def line_of(means: DataFrame) -> dict[str, float]:

@@ -70,25 +70,22 @@ def articles_text(results: Results, tables: Tables) -> Iterator[Drawing]:
 def articles_attention(results: Results, tables: Tables) -> Iterator[Drawing]:
     """Attention weight of every word of one document, as Figs. 5 and 7 of [zhou2022feature]."""
     pages = [page for page in _pages(results) if "attention" in page.maps]
-    if pages:
-        yield Drawing(
-            name="articles_attention",
-            title="Attention on every word of one document",
-            caption="Each bar is a word, in the order of the text, its height the attention weight. A model that is "
-            "right must read the orange words; the others tell nothing (Figs. 5 and 7 of the paper).",
-            alt=f"Bars of attention weights for {', '.join(page.kind for page in pages)}",
-            figure=_attention(pages),
-        )
-
-
-def _attention(pages: Sequence[Page]) -> Figure:
+    if not pages:
+        return
     figure = sheet(9, 0.6 + 1.8 * len(pages))
     axes = figure.subplots(len(pages), 1, squeeze=False)[:, 0]
     for axis, page in zip(axes, pages, strict=True):
         _bars(axis, page, page.maps["attention"])
         note(axis, page.kind, (0, 1), (0, 3))
     legend_below(figure, room=0.32, handles=LEGEND, ncols=3)
-    return figure
+    yield Drawing(
+        name="articles_attention",
+        title="Attention on every word of one document",
+        caption="Each bar is a word, in the order of the text, its height the attention weight. A model that is right "
+        "must read the orange words; the others tell nothing (Figs. 5 and 7 of the paper).",
+        alt=f"Bars of attention weights for {', '.join(page.kind for page in pages)}",
+        figure=figure,
+    )
 
 
 def _bars(axis: Axes, page: Page, weights: Floats) -> None:
@@ -106,14 +103,13 @@ def _bars(axis: Axes, page: Page, weights: Floats) -> None:
 def _pages(results: Results) -> Iterator[Page]:
     """Every kind of data and model that has a map of its own; maps that ignore the model are on all pages."""
     shown = only(texts(results), place=0)  # the first
-    for kind, own in only(shown, shows="document").groupby("kind", sort=False):
-        first = own.iloc[0]
-        words = [_plain(word) for word in first["words"]]
-        articles = results.pictures[first["tensor"]] > 0
+    for document in only(shown, shows="document").itertuples():
+        words = [_plain(word) for word in document.words]
+        articles = results.pictures[document.tensor] > 0
         for model in levels(results, "model"):
-            here = only(shown, shows="weights", kind=kind, model=(model, NO_MODEL))
+            here = only(shown, shows="weights", kind=document.kind, model=(model, NO_MODEL))
             if here["model"].eq(model).any():
-                yield Page(kind, model, words, articles, _maps(results, here))
+                yield Page(document.kind, model, words, articles, _maps(results, here))
 
 
 def _maps(results: Results, pictures: DataFrame) -> dict[str, Floats]:

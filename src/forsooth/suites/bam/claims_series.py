@@ -54,14 +54,10 @@ def follows_best(short: str, name: str, whom: str, table: DataFrame, rhos: DataF
     rival = others.index[0]
     own = table.loc[name, "rho"]
     best = others.iloc[0]
-    gap = percentile_interval(own - best, rhos[name] - rhos[rival], fewest(table.loc[[name, rival]]))
+    fewest = int(table.loc[[name, rival], "images"].min())
+    gap = percentile_interval(own - best, rhos[name] - rhos[rival], fewest)
     beside = f"{short} {own:.2f}, {rival} {best:.2f}"
     return [above(f"{claim} (its rho less that of {rival})", gap, more=beside)]
-
-
-def fewest(table: DataFrame) -> int:
-    """Images of the method that has the fewest."""
-    return int(table["images"].min())
 
 
 def smaller_ranges(maps: DataFrame, ranges: DataFrame) -> list[str]:
@@ -72,7 +68,7 @@ def smaller_ranges(maps: DataFrame, ranges: DataFrame) -> list[str]:
     own = maps.loc[GC, "range"]
     with np.errstate(divide="ignore", invalid="ignore"):
         draws = ranges[others.index].max(axis=1) / ranges[GC]
-        ratio = percentile_interval(np.divide(others.max(), own), draws, fewest(maps))
+        ratio = percentile_interval(np.divide(others.max(), own), draws, int(maps["images"].min()))
     claim = "All maps but GC change at a much smaller scale (the widest range of theirs by that of GC: half or less)"
     beside = f"GC {own:.2f}, the next {others.idxmax()} {others.max():.2f}"
     return [below(claim, ratio, MUCH_SMALLER, beside)]
@@ -84,6 +80,6 @@ def least_range(maps: DataFrame, ranges: DataFrame) -> list[str]:
         return []
     others = maps["range"].drop(GB)
     draws = ranges[GB] - ranges[others.index].min(axis=1)
-    gap = percentile_interval(maps.loc[GB, "range"] - others.min(), draws, fewest(maps))
+    gap = percentile_interval(maps.loc[GB, "range"] - others.min(), draws, int(maps["images"].min()))
     claim = "GB evolves minimally (its range less the least of the others)"
     return [below(claim, gap, 0.0, f"least of them {others.idxmin()}")]

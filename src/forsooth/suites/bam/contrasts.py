@@ -30,7 +30,7 @@ PARTS = {(AS_BUILT, "object"): "samples", (AS_BUILT, "random"): "random"}  # of 
 SIDES = ("first", "second", "right_first", "right_second")  # columns on the two sides of a contrast
 EXAMPLES = {f"f_s os {AS_BUILT}": 0, f"f_o os {AS_BUILT}": 1}  # question whose maps are shown -> y on the page
 Pair = tuple[Side, Side]
-Reason = tuple[Status, str]  # why there is no score, or that it counts: status and message
+Reason = Mapping[str, str]  # status and message of what has no score or a broken promise; empty of all else
 
 
 @task("bam.explain", version=3, spec=FLAT, panel="about")
@@ -162,8 +162,8 @@ def fine(probe: SaliencyProbe, template: Row) -> list[Row]:
     return rows
 
 
-def why_not(probe: SaliencyProbe, names: Sequence[str]) -> dict[str, str]:
-    """Status and message where these networks cannot be compared; empty where they can."""
+def why_not(probe: SaliencyProbe, names: Sequence[str]) -> Reason:
+    """Why these networks cannot be compared; empty where they can."""
     absent = [name for name in names if name not in probe.nets]
     if absent:
         return {"status": "skipped", "message": f"{', '.join(absent)} not trained"}
@@ -173,7 +173,7 @@ def why_not(probe: SaliencyProbe, names: Sequence[str]) -> dict[str, str]:
     return {}
 
 
-def without_score(template: Row, metric: str, why: Mapping[str, str]) -> Row:
+def without_score(template: Row, metric: str, why: Reason) -> Row:
     """The row of a metric that nobody can be asked for."""
     return template.having(part="scores", metric=metric, value=torch.nan, **why)
 
@@ -197,25 +197,24 @@ def compare(template: Row, sides: Pair, mask: Tensor, samples: Tensor, *, zero: 
         right_first=one.correct.int(),
         right_second=two.correct.int(),
     )
-    reasons = [pair_status(sides, place, metric, row.value) for place, row in enumerate(rows)]
-    return [row.having(status=status, message=why) for row, (status, why) in zip(rows, reasons, strict=True)]
+    return [row.having(**pair_status(sides, place, metric, row.value)) for place, row in enumerate(rows)]
 
 
 def pair_status(sides: Pair, place: int, metric: str, value: float | None) -> Reason:
-    """The status of one image of two sides, and why."""
+    """What is the matter with one image of two sides."""
     wrong = [side.name for side in sides if not bool(side.correct[place])]
     if wrong:
         why = "no patch was found, or wrong class" if metric == "iir" else "wrong class"
-        return NO_CORRECT_INPUT, f"{why}: {' and '.join(dict.fromkeys(wrong))}"
+        return {"status": NO_CORRECT_INPUT, "message": f"{why}: {' and '.join(dict.fromkeys(wrong))}"}
     states = [side.status[place] for side in sides]
     silent = [state for state in states if state not in SCORED]
     if silent:
-        return silent[0], next((side.message for side in sides if side.message), "")
+        return {"status": silent[0], "message": next((side.message for side in sides if side.message), "")}
     if value != value:
-        return "undefined", "nothing of the map is positive there before and after"
+        return {"status": "undefined", "message": "nothing of the map is positive there before and after"}
     if BROKEN in states:
-        return BROKEN, "a map misses the sum that its method promises"
-    return "ok", ""
+        return {"status": BROKEN, "message": "a map misses the sum that its method promises"}
+    return {}
 
 
 def trial_rows(rows: Sequence[Row], trials: int) -> list[Row]:

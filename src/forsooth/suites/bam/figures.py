@@ -127,8 +127,7 @@ def bar(axis: Axes, line: Mapping[str, Any], place: int, *, null: bool) -> None:
     """One method in one metric: a line of `contrast_table`."""
     if np.isnan(line["value"]):
         return
-    colour = NULL if null else BLUE
-    axis.barh(place, line["value"], height=0.62, color=colour, alpha=0.75)
+    axis.barh(place, line["value"], height=0.62, color=NULL if null else BLUE, alpha=0.75)
     if np.isfinite(line["low"]):
         axis.hlines(place, line["low"], line["high"], color=INK, linewidth=1.4)
     if np.isfinite(line["sd"]):

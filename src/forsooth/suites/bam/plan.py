@@ -22,8 +22,8 @@ from forsooth.wording import paragraphs
 SEARCHES = {"ours": functionless.DEFAULT, "printed": functionless.PRINTED, "released": functionless.RELEASED}
 CONCEPTS = {"ridge": concepts.CLOSED_FORM, "sgd": concepts.RELEASED}
 # ResNet-50 from nothing, where the paper fine-tunes ImageNet weights; optimiser and rates are stated nowhere.
-PAPER_RECIPE = replace(recipes.RESIDUAL, gate=0.5)
-QUICK_RECIPE = replace(recipes.PLANTED_QUICK, stop_at=None, checkpoints=None, gate=0.5)
+PAPER_RECIPE = recipes.RESIDUAL
+QUICK_RECIPE = replace(recipes.PLANTED_QUICK, stop_at=None, checkpoints=None)
 RECIPES = {"paper": PAPER_RECIPE, "quick": QUICK_RECIPE}
 AT_LEAST = 5  # images of a trial: the share of hits of one image is 0 or 1
 FACTORS = ("placing", "model")
@@ -68,8 +68,7 @@ def datasets(settings: Settings, choice: Choice) -> Iterator[tuple[str, Dataset]
 
 def round_tasks(this: Round, methods: Sequence[Method]) -> list[planning.Work]:
     trained = [training_task(this, net) for net in networks(this.settings)]
-    device = this.choice.device
-    verified = make_task(tasks.verify, this.arguments(device=device), trained, name="verify")
+    verified = make_task(tasks.verify, this.arguments(device=this.choice.device), trained, name="verify")
     patches = patching_task(this, trained[COARSE.index(F_0)])
     planned: list[planning.Work] = [*trained, verified, patches, concept_task(this, trained)]
     if this.panel.model_seed == 0:

@@ -41,8 +41,7 @@ def judge_networks(outcome: Outcome) -> Judgement:
     shares = only(tables.verification_table(outcome.rows), metric=VERIFIED)
     table = shares.copy()
     table[["value", "low", "high"]] *= 100
-    published = papers.table("bam_figure_2").drop(columns="k").rename(columns={"value": "published"})
-    table = table.merge(published, on=["net", "shown", "metric"], how="left").round(1)
+    table = papers.beside(table, "bam_figure_2", ["net", "shown", "metric"], value="published").round(1)
     lines = [about(outcome.rows)]
     lines += claims_networks(shares.set_index(["net", "shown", "metric"]), class_numbers(outcome))
     lines += claims_drop(tables.drop_table(outcome.rows))
@@ -94,8 +93,7 @@ def judge_series(outcome: Outcome) -> Judgement:
     if table.empty:
         least = tables.LEAST_KS
         raise UsageError(f"fewer than {least} k have an image of the first class that f_s_k and f_s_1 both get right")
-    published = papers.table("bam_figure_13").rename(columns={"rho": "published"})[["method", "published"]]
-    table = table.merge(published, on="method", how="left")
+    table = papers.beside(table, "bam_figure_13", ["method"], rho="published")
     draws = tables.draws_of_series(rows, table[table["published"].notna()]["method"])
     lines = [about(rows), *claims_drop(tables.drop_table(rows)), *claims_series(table, *draws)]
     return judgement(table.round(4), lines)

@@ -105,17 +105,13 @@ def own_sets(rows: DataFrame) -> float:
 
 def relative_changes(rows: DataFrame) -> Floats:
     """By how much of its saliency a place is changed by the patch (appendix C); nan where it had none. (n,)"""
-    changes = _changes(rows)
+    changes = relative_difference(rows["first"].to_numpy(float), rows["second"].to_numpy(float))
     return np.where(np.isinf(changes), np.nan, changes)
-
-
-def _changes(rows: DataFrame) -> Floats:
-    return relative_difference(rows["first"].to_numpy(float), rows["second"].to_numpy(float))
 
 
 def iir_over_thresholds(rows: DataFrame, thresholds: Sequence[float]) -> list[float]:
     """IIR at each threshold: the share of images that a patch changes by less, an image of many trainings once."""
-    below = DataFrame(_changes(rows)[:, None] < np.asarray(thresholds))
+    below = DataFrame(relative_changes(rows)[:, None] < np.asarray(thresholds))
     rates: list[float] = below.groupby(rows["sample"].to_numpy(), sort=False).mean().mean().tolist()
     return rates
 
@@ -133,7 +129,8 @@ def verification_table(rows: DataFrame) -> DataFrame:
         if names[-1] != "drop":
             interval = pooled_share_interval(own["value"], own["n"])
         hits = (own["value"] * own["n"]).round().sum()
-        lines.append([*names, hits / own["n"].sum(), interval.low, interval.high, own["n"].sum()])
+        n = own["n"].sum()
+        lines.append([*names, hits / n, interval.low, interval.high, n])
     return DataFrame(lines, columns=[*key, "value", "low", "high", "n"])
 
 
@@ -144,8 +141,7 @@ def drop_table(rows: DataFrame) -> DataFrame:
 
 def accuracies(rows: DataFrame) -> Accuracies:
     """Of the class that always has the common feature."""
-    own = only(rows, part="verification", metric="accuracy")
-    own = own[own["k"].notna()]
+    own = only(rows, part="verification", metric="accuracy").dropna(subset="k")
     wide = own.pivot_table(index=["model_seed", "shown"], columns="k", values="value")
     both = [wide.xs(shown, level="shown").to_numpy(float) for shown in ("os", "s")]
     return Accuracies(list(wide.columns), np.stack(both, axis=1), int(own["n"].min()))
@@ -196,7 +192,7 @@ def series_line(own: Series, right: Accuracies) -> Facts:
 
 def draws_of_series(rows: DataFrame, methods: Iterable[str]) -> tuple[DataFrame, DataFrame]:
     """Draws of ρ and of the range over k, one column per method, of the same images and trainings for all."""
-    samples = only(rows[rows["k"].notna()], part=INPUTS_OF_SERIES)["sample"]
+    samples = only(rows.dropna(subset="k"), part=INPUTS_OF_SERIES)["sample"]
     right = accuracies(rows)
     known = {method: series(rows, method, right.ks, samples=sorted(samples.unique())) for method in methods}
     return series_draws(known, right)
