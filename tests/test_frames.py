@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from forsooth.frames import lines_by, only, without
+from forsooth.frames import lines_by, only, without, worded
 
 ROWS = pd.DataFrame({"a": [1, 1, 2], "b": ["x", "y", "x"]})
 
@@ -30,3 +30,9 @@ def test_a_line_for_each_group_in_the_order_in_which_they_come() -> None:
     assert table.to_dict("list") == {"a": [2, 1, 1], "b": ["x", "y", "x"], "n": [1, 1, 1]}
     assert lines_by(ROWS, ["b"], lambda own: {"n": len(own)}).to_dict("list") == {"b": ["x", "y"], "n": [2, 1]}
     assert lines_by(ROWS[:0], ["a"], lambda own: {}).empty
+
+
+def test_a_sentence_for_each_line_has_its_columns() -> None:
+    table = pd.DataFrame({"method": ["lrp", "lime"], "low": [0.123, 1.0], "n": [3, 4]})
+    assert worded(table, "{method} {low:.2f} of {n}") == ["lrp 0.12 of 3", "lime 1.00 of 4"]
+    assert worded(table[:0], "{method}") == []

@@ -41,6 +41,15 @@ def _has(column: pd.Series, value: Any) -> "pd.Series[bool]":
     return column.eq(value)
 
 
+def worded(table: pd.DataFrame, template: str) -> list[str]:
+    """The template with the columns of each line in the places that go by their names.
+
+    >>> worded(pd.DataFrame({"method": ["lrp", "lime"], "share": [0.25, 1.0]}), "{method}: {share:.0%}")
+    ['lrp: 25%', 'lime: 100%']
+    """
+    return [template.format_map(line) for line in table.to_dict("records")]
+
+
 def lines_by(
     rows: pd.DataFrame, key: Sequence[str], line_of: Callable[[pd.DataFrame], Mapping[str, Any]]
 ) -> pd.DataFrame:

@@ -1,3 +1,4 @@
+import pandas as pd
 import pytest
 
 from forsooth import papers
@@ -23,3 +24,10 @@ def test_unknown_table_offers_the_nearest() -> None:
         UsageError, match=r"`name` must be a known name, got 'xaitris_table_b3'; did you mean xaitris_table_b"
     ):
         papers.table("xaitris_table_b3")
+
+
+def test_published_numbers_stand_beside_ours_under_other_names() -> None:
+    ours = pd.DataFrame({"method": ["lrp", "grad_cam"], "rho": [0.1, 0.8]})
+    table = papers.beside(ours, "bam_figure_13", ["method"], rho="published")
+    assert list(table) == ["method", "rho", "published"] and table["rho"].tolist() == [0.1, 0.8]
+    assert table["published"].isna().tolist() == [True, False] and table["published"][1] == 0.92

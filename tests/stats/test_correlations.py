@@ -6,7 +6,10 @@ import pytest
 from scipy import stats
 
 from forsooth.stats import bootstrap, correlations
-from forsooth.stats.correlations import Series, drop_correlation, pearson, spearman
+from forsooth.stats.correlations import Accuracies, Series, drop_correlation, pearson, spearman
+
+THREE = [0.1, 0.5, 1.0]  # ks
+FOUR = [0.1, 0.3, 0.6, 1.0]
 
 
 def test_lines_against_scipy() -> None:
@@ -51,7 +54,7 @@ def test_rho_of_one_training_is_the_literal_bootstrap() -> None:
         part = values[rng.integers(0, 12, 12)]
         with_feature, without = rng.binomial(40, accuracy) / 40
         rhos.append(np.corrcoef(np.nanmean(part, axis=0), with_feature - without)[0, 1])
-    found = drop_correlation(values[None], accuracy[None], 40)
+    found = drop_correlation(Series(FOUR, values[None]), Accuracies(FOUR, accuracy[None], 40))
     assert found[1:3] == pytest.approx(tuple(np.nanquantile(rhos, [0.025, 0.975])))
     point = np.corrcoef(np.nanmean(values, axis=0), accuracy[0] - accuracy[1])[0, 1]
     assert found.mean == pytest.approx(point) and found.n == 12
@@ -60,8 +63,8 @@ def test_rho_of_one_training_is_the_literal_bootstrap() -> None:
 def test_rho_of_trainings_that_disagree_is_wider() -> None:
     accuracy = np.array([[[1.0, 1.0, 1.0], [0.1, 0.5, 0.9]]] * 2)
     up = np.tile([0.9, 0.5, 0.1], (1, 6, 1))
-    sure = drop_correlation(np.concatenate([up, up]), accuracy, 1000)
-    torn = drop_correlation(np.concatenate([up, 0.5 - up]), accuracy, 1000)
+    sure = drop_correlation(Series(THREE, np.concatenate([up, up])), Accuracies(THREE, accuracy, 1000))
+    torn = drop_correlation(Series(THREE, np.concatenate([up, 0.5 - up])), Accuracies(THREE, accuracy, 1000))
     assert sure.low > 0.9 and torn.low < -0.9 and torn.high > 0.9
 
 
@@ -69,9 +72,10 @@ def test_random_sets_widen_rho() -> None:
     rng = np.random.default_rng(0)
     accuracy = np.array([[[0.9, 0.9, 0.9], [0.2, 0.4, 0.8]]])
     values = np.tile([0.9, 0.5, 0.1], (1, 6, 1))
-    alike = drop_correlation(values, accuracy, 1000, sets=values)
-    unlike = drop_correlation(values, accuracy, 1000, sets=values + rng.normal(0, 0.5, (1, 6, 3)))
-    assert alike == pytest.approx(drop_correlation(values, accuracy, 1000))
+    accuracies = Accuracies(THREE, accuracy, 1000)
+    alike = drop_correlation(Series(THREE, values, values), accuracies)
+    unlike = drop_correlation(Series(THREE, values, values + rng.normal(0, 0.5, (1, 6, 3))), accuracies)
+    assert alike == pytest.approx(drop_correlation(Series(THREE, values), accuracies))
     assert unlike.high - unlike.low > 2 * (alike.high - alike.low)
 
 
@@ -79,9 +83,9 @@ def test_series_share_their_draws() -> None:
     """A map and its double have the same ρ in every draw, so that their difference has no width."""
     values = np.random.default_rng(4).random((2, 8, 3))
     accuracy = np.array([[[0.9, 0.9, 0.9], [0.2, 0.4, 0.8]]] * 2)
-    ks = [0.1, 0.5, 1.0]
-    series = {"one": Series(ks, values), "two": Series(ks, 2 * values), "few": Series(ks[1:], values[:, :, 1:])}
-    rhos, ranges = correlations.series_draws(series, accuracy, ks, 50)
+    series = {"one": Series(THREE, values), "two": Series(THREE, 2 * values)}
+    series["few"] = Series(THREE[1:], values[:, :, 1:])
+    rhos, ranges = correlations.series_draws(series, Accuracies(THREE, accuracy, 50))
     np.testing.assert_allclose(rhos["one"], rhos["two"])
     np.testing.assert_allclose(2 * ranges["one"], ranges["two"])
     assert len(rhos) == bootstrap.DRAWS and rhos["one"].std() > 0

@@ -1,5 +1,6 @@
 """Published numbers, one csv per table, as printed in the papers (accuracies in per cent)."""
 
+from collections.abc import Sequence
 from importlib import resources
 
 import pandas as pd
@@ -26,6 +27,16 @@ def table(name: str) -> pd.DataFrame:
     if wanted not in known:
         raise unknown(name, known, argument="name")
     return _read(f"{wanted}.csv")
+
+
+def beside(ours: pd.DataFrame, name: str, on: Sequence[str], **columns: str) -> pd.DataFrame:
+    """Our table, and beside each of its lines what the published table called `name` has there; nan where it has none.
+
+    on       columns that tell lines apart, in both tables
+    columns  column of the published table -> its name beside ours
+    """
+    published = table(name)[[*on, *columns]].rename(columns=columns)
+    return ours.merge(published, on=list(on), how="left")
 
 
 def corrected(name: str) -> pd.DataFrame:

@@ -8,7 +8,9 @@ from numpy.typing import NDArray
 from forsooth.frames import only
 from forsooth.records import SCORED
 from forsooth.report.aggregate import Results
-from forsooth.report.drawing import MUTED, Drawing, Tables, colours, sheet
+from forsooth.report.axes import legend_beside, line_styles, wide_axes
+from forsooth.report.drawing import MUTED, Drawing, Tables
+from forsooth.report.maps import nulls
 
 PERCENT = np.arange(1, 101)
 NO_PATCH = "no patch"  # the status of an input that nobody was asked about
@@ -45,18 +47,13 @@ def shares(rows: pd.DataFrame) -> NDArray[np.float64]:
 
 def _figure(results: Results, rows: pd.DataFrame) -> Figure:
     lines = {name: shares(own) for name, own in rows.groupby("method", sort=False)}
-    nulls = {name: bool(record.get("null")) for name, record in results.run["methods"].items()}
-    shade = colours(list(lines), nulls)
-    figure = sheet(9.5, 0.9 + max(3.6, 0.19 * len(lines)))
-    axis = figure.subplots()
-    axis.grid(axis="y")
+    looks = line_styles({name: name in nulls(results) for name in lines})
+    figure, axis = wide_axes(len(lines))
     for name in sorted(lines, key=lambda name: lines[name].mean()):
-        style = {True: "--", False: "-"}[nulls.get(name, False)]
-        axis.plot(PERCENT, lines[name], label=name, color=shade[name], linestyle=style)
+        axis.plot(PERCENT, lines[name], label=name, **looks[name])
     threshold = results.run["settings"].get("threshold")
     if isinstance(threshold, int | float):
         axis.axvline(100 * threshold, color=MUTED, linewidth=0.8)
     axis.set(xlabel="threshold t, % of the saliency before", ylabel="share of inputs", ylim=(-0.02, 1.02))
-    figure.legend(loc="center right", frameon=False, fontsize=7)
-    figure.tight_layout(rect=(0, 0, 0.75, 1))
+    legend_beside(figure, left=0.75)
     return figure

@@ -8,6 +8,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from forsooth.report.drawing import colours, sheet
+
 
 class Look(NamedTuple):
     """How the points of one kind are drawn, and what they are called."""
@@ -41,6 +43,26 @@ def names_beside(axis: Axes, names: Sequence[str]) -> None:
     axis.set_yticks(range(len(names)), names)
     axis.set_ylim(len(names) - 0.4, -0.6)
     axis.grid(axis="x")
+
+
+def wide_axes(lines: int) -> tuple[Figure, Axes]:
+    """Axes beside which there is room for the names of so many lines."""
+    figure = sheet(9.5, 0.9 + max(3.6, 0.19 * lines))
+    axis = figure.subplots()
+    axis.grid(axis="y")
+    return figure, axis
+
+
+def line_styles(methods: Mapping[str, bool]) -> dict[str, dict[str, Any]]:
+    """How the line of each method is drawn: dashed grey of one that never looks at the model, as its value says."""
+    shade = colours(list(methods), methods)
+    return {name: {"color": shade[name], "linestyle": "--" if null else "-"} for name, null in methods.items()}
+
+
+def legend_beside(figure: Figure, *, left: float) -> None:
+    """The legend to the right of all axes, which are laid out in this share of the width."""
+    figure.legend(loc="center right", frameon=False, fontsize=7)
+    figure.tight_layout(rect=(0, 0, left, 1))
 
 
 def legend_below(figure: Figure, *, room: float = 0.3, pad: float | None = None, **legend: Any) -> None:

@@ -13,7 +13,7 @@ import pandas as pd
 import torch
 from numpy.typing import ArrayLike, NDArray
 
-from forsooth.stats.intervals import LOWER_TAIL, UPPER_TAIL, Floats, Interval, no_interval
+from forsooth.stats.intervals import LOWER_TAIL, UPPER_TAIL, Floats, Interval, finite, no_interval
 
 DRAWS = 2000
 RATIO_DRAWS = 1000
@@ -136,9 +136,9 @@ def per_sample(rows: pd.DataFrame, value: str = "value") -> pd.Series:
     return rows.groupby("sample", sort=False)[value].mean()
 
 
-def percentile_interval(point: float, draws: Floats, n: int) -> Interval:
+def percentile_interval(point: float, draws: ArrayLike, n: int) -> Interval:
     """The point with the middle 95 % of the draws (draws,) that have a value; nan of a single sample."""
-    known = draws[np.isfinite(draws)]
+    known = finite(draws)
     if n < 2 or not len(known):
         return no_interval(point, n)
     low, high = np.quantile(known, ENDS)
@@ -180,6 +180,25 @@ def resampled_ranks(draws: Floats, column: int) -> Floats:
     return np.where(np.isnan(draws).any(1), np.nan, ranks)
 
 
+def draws_of_ranks(
+    pools: Sequence[pd.DataFrame], method: str, methods: Sequence[str], *, trainings: Sequence[int]
+) -> dict[str, Floats]:
+    """Draws of a method's rank in each metric (draws,); nan where one of the methods has a single sample.
+
+    pools  for each set of samples the rows of all metrics on it: metric, method, model_seed, sample and value
+    """
+    ranks = {}
+    for pool, own in enumerate(pools):
+        values, columns = value_array(own, ["metric", "method"], trainings=trainings)
+        means = resampled_means(values, draw(values.shape[1], len(values), pool=pool))
+        single = np.isfinite(values).any(0).sum(0) < 2
+        means[:, single] = np.nan
+        for metric in own["metric"].unique():
+            places = [columns.index((metric, one)) for one in methods]
+            ranks[metric] = resampled_ranks(means[:, places], methods.index(method))
+    return ranks
+
+
 def spread_over_trials(values: ArrayLike) -> float:
     """Standard deviation of the mean over ten trials of 100 of the values (n,), or of half of them where n < 200."""
     numbers = np.asarray(values, dtype=float)
@@ -211,10 +230,19 @@ def jackknife_parts(values: Floats, left: Floats, sizes: Floats) -> Floats:
     return np.asarray((pseudo - centre) / np.sqrt((ratio - 1) * len(ratio)))
 
 
-def concept_lead(gap: float, inputs: Floats, sets: Floats, maps: Floats) -> Interval:
-    """Draws of TCAV's inputs and sets, and of a map's images: (trainings, inputs or sets or images, 1) each."""
-    trainings, images, _ = maps.shape
-    examples = inputs.shape[1]
-    higher = concept_means(inputs, sets, draw(examples, trainings, pool=1))
-    lower = resampled_means(maps, draw(images, trainings))
+def concept_lead(
+    gap: float, inputs: pd.DataFrame, sets: pd.DataFrame, maps: pd.DataFrame, *, trainings: Sequence[int]
+) -> Interval:
+    """How much a concept score is above a map, from draws of its inputs and random sets and of the map's images.
+
+    inputs, sets, maps  rows of one method each; the interval is nan where one has none
+    """
+    parts = (inputs, sets, maps)
+    if any(part.empty for part in parts):
+        return no_interval(gap)
+    of_inputs, of_sets, of_maps = (value_array(part, ["method"], trainings=trainings)[0] for part in parts)
+    examples = of_inputs.shape[1]
+    images = of_maps.shape[1]
+    higher = concept_means(of_inputs, of_sets, draw(examples, len(trainings), pool=1))
+    lower = resampled_means(of_maps, draw(images, len(trainings)))
     return percentile_interval(gap, (higher - lower)[:, 0], min(images, examples))

@@ -116,14 +116,32 @@ class Series(NamedTuple):
     sets: Floats | None = None
 
 
-def drop_correlation(values: Floats, accuracy: Floats, n: int, *, sets: Floats | None = None) -> Interval:
-    """Pearson's ρ of the mean of values (trainings, samples, ks) with the accuracy drop, with a bootstrap over both.
+class Accuracies(NamedTuple):
+    """Accuracies over k with the common feature and without.
 
-    accuracy  (trainings, 2, ks) with the common feature and without, over n images each
-    sets      (trainings, sets, ks) of a concept score, by random set: drawn too
+    ks      m values of k
+    values  (trainings, 2, m)
+    n       images behind each
     """
-    draws, drops = accuracy_drops(values.shape[1], accuracy, n)
-    means = _means(values, sets, draws)
+
+    ks: list[float]
+    values: Floats
+    n: int
+
+    def at(self, ks: Sequence[float]) -> Floats:
+        """(trainings, 2, len(ks))"""
+        return self.values[:, :, [self.ks.index(k) for k in ks]]
+
+
+def drop_correlation(series: Series, accuracies: Accuracies) -> Interval:
+    """Pearson's ρ of the mean of a series with the accuracy drop at its ks, with a bootstrap over both.
+
+    The random sets of a concept score are drawn, too.
+    """
+    values = series.values
+    accuracy = accuracies.at(series.ks)
+    draws, drops = accuracy_drops(values.shape[1], accuracy, accuracies.n)
+    means = _means(values, series.sets, draws)
     with_feature, without = accuracy.mean(0)
     point = pearson_of_lines(resampled_means(values, everything_once(values)), (with_feature - without)[None])
     return percentile_interval(float(point[0]), pearson_of_lines(means, drops), values.shape[1])
@@ -136,21 +154,18 @@ def _means(values: Floats, sets: Floats | None, draws: Draws) -> Floats:
     return concept_means(values, sets, draws)
 
 
-def series_draws(
-    series: Mapping[str, Series], accuracy: Floats, ks: Sequence[float], n: int
-) -> tuple[pd.DataFrame, pd.DataFrame]:
+def series_draws(series: Mapping[str, Series], accuracies: Accuracies) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Draws of ρ with the drop, and of the range over k: one column per method, the same draws for all.
 
-    series    method -> its series, of the same samples each
-    accuracy  (trainings, 2, ks), over n images each
+    series  method -> its series, of the same samples each
     """
     samples = next(iter(series.values())).values.shape[1]
-    draws, drops = accuracy_drops(samples, accuracy, n)
+    draws, drops = accuracy_drops(samples, accuracies.values, accuracies.n)
     rhos = {}
     ranges = {}
     for method, (own, values, sets) in series.items():
         means = _means(values, sets, draws)
-        places = [list(ks).index(k) for k in own]
+        places = [accuracies.ks.index(k) for k in own]
         rhos[method] = pearson_of_lines(means, drops[:, places])
         ranges[method] = np.ptp(means, axis=1)
     return pd.DataFrame(rhos), pd.DataFrame(ranges)

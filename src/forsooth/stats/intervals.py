@@ -4,6 +4,7 @@ A mean has Student's interval and a share Wilson's. Where the same samples were 
 drawn, and the interval is over both.
 """
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -32,6 +33,16 @@ class Interval(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.mean:.2f} [{self.low:.2f}, {self.high:.2f}], n = {self.n}"
+
+    @classmethod
+    def of(cls, line: "Mapping[str, float] | pd.Series[float]", *names: str) -> "Interval":
+        """The interval whose mean, two ends and n stand in these columns of a line.
+
+        >>> print(Interval.of({"share": 0.5, "low": 0.2, "high": 0.8, "n": 10.0}, "share", "low", "high", "n"))
+        0.50 [0.20, 0.80], n = 10
+        """
+        mean, low, high, n = (line[name] for name in names)
+        return cls(mean, low, high, int(n))
 
     def columns(self, *names: str) -> dict[str, float]:
         """The mean, its two ends and n as columns of a table, as far as they are named.

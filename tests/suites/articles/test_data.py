@@ -69,7 +69,7 @@ def test_kinds_share_their_documents_and_who_is_explained():
 def test_masks_of_words_part_every_document(odd):
     chosen = Chosen(odd, torch.arange(len(odd.dataset.x)))
     masks = torch.stack(list(chosen.masks().values())).int()
-    assert tuple(chosen.masks()) == data.KINDS_OF_WORDS
+    assert tuple(chosen.masks()) == tuple(data.WORDS.values())
     assert torch.equal(masks.sum(0), (chosen.tokens != 0).int())
 
 
@@ -96,12 +96,12 @@ def test_the_page_shows_the_longest_where_all_are_short():
 
 
 def test_the_background_is_as_long_as_the_explained_document(odd):
-    tokens = data.background(odd, torch.arange(6), 5)
+    tokens = data.background(odd, 5)
     assert tokens.shape[1] == 5 and (tokens != 0).all()
 
 
 def test_the_background_is_padding_where_no_document_is_as_long(odd):
-    tokens = data.background(odd, torch.arange(6), odd.dataset.x.shape[1] + 1)
+    tokens = data.background(odd, odd.dataset.x.shape[1] + 1)
     assert tokens.shape == (1, odd.dataset.x.shape[1] + 1) and (tokens == 0).all()
 
 
@@ -114,7 +114,7 @@ def test_presets_explain_and_stand_behind_evenly(preset):
         chosen = data.explained(documents, settings.samples)
         assert even(chosen.labels) and len(chosen.rows.unique()) == len(chosen.rows) == settings.samples
         assert torch.isin(chosen.rows, documents.dataset.splits["test"]).all()
-        behind = data.behind(documents, documents.dataset.splits["train"], 30)
+        behind = data.behind(documents, 30)
         assert len(behind.rows) == data.BACKGROUND_DOCUMENTS and even(behind.labels)
         assert torch.isin(behind.rows, documents.dataset.splits["train"]).all()
 

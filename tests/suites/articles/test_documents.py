@@ -27,9 +27,8 @@ def document(weights: list[float]) -> Document:
     """ "a cat a dog the", of which the first two articles tell the label and the last does not."""
     correlating = torch.tensor([1, 0, 1, 0, 0], dtype=torch.bool)
     non_correlating = torch.tensor([0, 0, 0, 0, 1], dtype=torch.bool)
-    other = ~correlating & ~non_correlating
-    words = ["a", "cat", "a", "dog", "the"]
-    return Document(7, 1, words, torch.tensor(weights), correlating, non_correlating, other)
+    kinds = {"correlating": correlating, "non_correlating": non_correlating, "other": ~correlating & ~non_correlating}
+    return Document(7, 1, ["a", "cat", "a", "dog", "the"], torch.tensor(weights), kinds)
 
 
 def test_attention_on_a_document_by_hand():
@@ -54,7 +53,8 @@ def test_a_share_of_no_words_is_not_defined():
 
 def test_marks_of_a_selection_by_hand():
     own = document([1.0, 0.0, 0.0, 0.5, 1.0])
-    assert texts.marked(own.words, own.weights != 0, own.correlating, own.non_correlating) == "[a] cat _a_ [dog] [the!]"
+    marked = texts.marked(own.words, own.weights != 0, own.kinds["correlating"], own.kinds["non_correlating"])
+    assert marked == "[a] cat _a_ [dog] [the!]"
 
 
 def test_a_selection_on_a_document_by_hand():
@@ -82,8 +82,9 @@ def test_documents_come_without_their_padding():
     found = list(documents.weighed_documents(cell, own))
     assert [one.row for one in found] == chosen.rows.tolist()
     for one, length in zip(found, chosen.lengths.tolist(), strict=True):
-        assert len(one.words) == len(one.weights) == len(one.correlating) == length
-        told = {word for word, there in zip(one.words, one.correlating.tolist(), strict=True) if there}
+        correlating = one.kinds["correlating"].tolist()
+        assert len(one.words) == len(one.weights) == len(correlating) == length
+        told = {word for word, there in zip(one.words, correlating, strict=True) if there}
         assert told <= {("a", "the")[one.label]}
 
 

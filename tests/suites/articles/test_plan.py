@@ -13,7 +13,7 @@ from forsooth.models import attention, rationale
 from forsooth.plugins import method
 from forsooth.records import Choice, UsageError
 from forsooth.suites.articles.data import Panel
-from forsooth.suites.articles.plan import Reader, plan, recipe_of, title
+from forsooth.suites.articles.plan import plan, recipe_of, title
 from forsooth.suites.articles.settings import PAPER, QUICK, RELEASED
 from forsooth.suites.planning import unable
 
@@ -132,10 +132,10 @@ def test_who_can_meet(name):
 
 def test_gates_and_epochs_of_a_recipe_are_those_of_the_settings():
     settings = replace(QUICK, gate=0.7, gate_reinforce=0.6, epochs=None, restarts=2)
-    own = recipe_of(Reader(rationale.RELAXED, 0, 0.13), settings)
+    own = recipe_of(Panel("CN", "rationale_relaxed", 0, 0.13), settings)
     assert (own.gate, own.restarts, own.epochs, own.aim.rate) == (0.7, 2, 20, 0.13)
-    assert recipe_of(Reader(rationale.REINFORCE, 0, 0.13), settings).gate == 0.6
-    assert recipe_of(Reader(attention.ATTENTION, 0, None), replace(settings, epochs=3)).epochs == 3
+    assert recipe_of(Panel("CN", "rationale_reinforce", 0, 0.13), settings).gate == 0.6
+    assert recipe_of(Panel("CN", "attention"), replace(settings, epochs=3)).epochs == 3
 
 
 def test_titles_have_a_rate_where_there_is_one():

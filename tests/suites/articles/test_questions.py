@@ -22,7 +22,7 @@ pytestmark = pytest.mark.usefixtures("single")
 
 def weights(model, documents, rows, method) -> WordWeights:
     own = NoModel() if ask(method).null else model
-    return weigh_words(own, Chosen(documents, rows), ask(method), fit=torch.arange(6))
+    return weigh_words(own, Chosen(documents, rows), ask(method))
 
 
 def can(model, method) -> bool:
@@ -81,8 +81,8 @@ def test_a_document_of_ten_thousand_words():
     assert lengths_of(made.dataset.x[row]).item() == 10_000
     one, two, _ = readers(len(made.vocabulary))
     for model, method in ((one, "attention"), (one, "gradient"), (two, "rationale")):
-        found = weigh_words(model, Chosen(made, row), ask(method), fit=torch.arange(2))
-        assert found.weights.isfinite().all() and found.failures == [None]
+        found = weigh_words(model, Chosen(made, row), ask(method))
+        assert found.weights.isfinite().all() and found.failures == {}
 
 
 def test_an_ask_is_the_same_json_as_ever():
@@ -134,9 +134,9 @@ def test_a_rationale_that_selects_nothing_has_a_gradient_of_zero(odd):
 def test_a_method_that_raises_is_a_failure_of_each_document(odd):
     model = next(readers(len(odd.vocabulary)))
     raising = Ask("own_methods:raises", 1, "", None, False, {}, False, False, 0, "cpu")
-    found = weigh_words(model, Chosen(odd, torch.tensor([0, 5, 6])), raising, fit=torch.arange(6))
-    assert found.failures[0] is None  # an empty document is nobody's fault
-    assert [failure["status"] for failure in found.failures[1:]] == ["error", "error"]
+    found = weigh_words(model, Chosen(odd, torch.tensor([0, 5, 6])), raising)
+    assert list(found.failures) == [1, 2]  # an empty document is nobody's fault
+    assert [failure["status"] for failure in found.failures.values()] == ["error", "error"]
     assert found.weights[1:].isnan().all() and found.gap.isnan().all()
 
 
@@ -151,7 +151,7 @@ def test_a_null_draws_by_the_document_and_another_seed_draws_otherwise(odd):
 def test_the_question_is_about_the_predicted_class_and_whole_words(odd):
     model = next(readers(len(odd.vocabulary)))
     chosen = Chosen(odd, torch.tensor([6]))
-    question = questions.question(model, chosen, ask("lime"), fit=torch.arange(6))
+    question = questions.question(model, chosen, ask("lime"))
     length = int(chosen.lengths[0])
     assert question.x.shape == (1, length, model.embedding.dims)
     assert question.target.tolist() == model(chosen.tokens).argmax(1).tolist()

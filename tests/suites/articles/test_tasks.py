@@ -115,7 +115,7 @@ def test_a_network_below_its_gate_leaves_a_row_for_each_metric():
 def test_odd_documents_are_rows_with_a_status(odd):
     chosen = Chosen(odd, torch.arange(len(odd.dataset.x)))
     model = next(readers(len(odd.vocabulary)))
-    weighed = weigh_words(model, chosen, ask("gradient"), fit=torch.arange(6))
+    weighed = weigh_words(model, chosen, ask("gradient"))
     table = tasks.score(weighed, chosen, ["attr_words", "attr_words_non_correlating"], TEMPLATE)
     own = {row.sample: row for row in table if row.metric == "attr_words"}
     assert len(own) == len(odd.dataset.x)
@@ -138,7 +138,7 @@ def by_hand(odd, failures) -> list[Row]:
 
 def test_a_failure_of_a_document_is_its_own(odd):
     failure = {"status": "error", "message": "ValueError: no"}
-    rows = by_hand(odd, [None, failure])
+    rows = by_hand(odd, {1: failure})
     words = Chosen(odd, torch.tensor([5, 6]))
     shares = words.masks()["correlating"].sum(1) / words.lengths
     if float(shares[0]) > 0:
@@ -151,13 +151,13 @@ def test_a_failure_of_a_document_is_its_own(odd):
 def test_the_frequency_stands_beside_every_value(odd):
     chosen = Chosen(odd, torch.tensor([5, 6]))
     shares = chosen.masks()["correlating"].sum(1) / chosen.lengths
-    for row, share in zip(by_hand(odd, [None, None]), shares.tolist(), strict=True):
+    for row, share in zip(by_hand(odd, {}), shares.tolist(), strict=True):
         assert row.columns["frequency"] == pytest.approx(share)
 
 
-@pytest.mark.parametrize("metric, kind", list(zip(ATTR, tasks.data.KINDS_OF_WORDS, strict=True)))
+@pytest.mark.parametrize("metric, kind", list(zip(ATTR, ("correlating", "non_correlating", "other"), strict=True)))
 def test_a_metric_is_about_the_words_of_its_name(metric, kind):
-    assert tasks.kind_of_words(metric) == kind
+    assert tasks.data.WORDS[metric] == kind
 
 
 def test_json_has_no_nan():

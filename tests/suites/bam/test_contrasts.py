@@ -148,7 +148,7 @@ def test_nothing_before_and_after_is_as_the_settings_say(zero, value, status):
 @pytest.mark.parametrize(
     "states, wrong, value, expected",
     [
-        (("ok", "ok"), (), 0.1, ("ok", "")),
+        (("ok", "ok"), (), 0.1, ()),
         (("ok", BROKEN), (), 0.1, (BROKEN, "a map misses the sum that its method promises")),
         (("zero map", BROKEN), (), NAN, ("zero map", "")),
         (("ok", "ok"), (), NAN, ("undefined", "nothing of the map is positive there before and after")),
@@ -160,14 +160,15 @@ def test_status_of_a_pair(states, wrong, value, expected):
     pair = []
     for place, (name, state) in enumerate(zip(("f_o", "f_s"), states, strict=True)):
         pair.append(side(torch.ones(1, 2, 2), name, status=(state,), correct=torch.tensor([place not in wrong])))
-    assert contrasts.pair_status(tuple(pair), 0, "mcs", value) == expected
+    assert tuple(contrasts.pair_status(tuple(pair), 0, "mcs", value).values()) == expected
 
 
 def test_the_message_of_a_method_that_broke_is_kept():
     broken = side(torch.ones(1, 2, 2), status=("error",), message="no map today")
-    assert contrasts.pair_status((side(torch.ones(1, 2, 2)), broken), 0, "mcs", NAN) == ("error", "no map today")
+    reason = contrasts.pair_status((side(torch.ones(1, 2, 2)), broken), 0, "mcs", NAN)
+    assert reason == {"status": "error", "message": "no map today"}
     patch = side(torch.ones(1, 2, 2), "f_0", correct=torch.tensor([False]))
-    assert contrasts.pair_status((patch, patch), 0, "iir", 1.0)[1] == "no patch was found, or wrong class: f_0"
+    assert contrasts.pair_status((patch, patch), 0, "iir", 1.0)["message"] == "no patch was found, or wrong class: f_0"
 
 
 def made(values: list[tuple[float, str]]) -> list:
@@ -203,10 +204,11 @@ def test_trials_are_of_each_metric():
 
 
 def test_who_cannot_be_compared():
-    assert contrasts.why_not(probe_with(F_O, F_S), ("f_o", "f_s")) is None
-    assert contrasts.why_not(probe_with(F_S), ("f_o", "f_s")) == ("skipped", "f_o not trained")
+    assert contrasts.why_not(probe_with(F_O, F_S), ("f_o", "f_s")) == {}
+    lost = contrasts.why_not(probe_with(F_S), ("f_o", "f_s"))
+    assert lost == {"status": "skipped", "message": "f_o not trained"}
     below = contrasts.why_not(probe_with(F_O, F_S, passed=False), ("f_o", "f_s"))
-    assert below == ("below gate", "f_o, f_s below the gate: not explained")
+    assert below == {"status": "below gate", "message": "f_o, f_s below the gate: not explained"}
 
 
 def test_nobody_to_ask_is_a_row_for_each_metric():

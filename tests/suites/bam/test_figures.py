@@ -159,6 +159,7 @@ def test_a_single_image_has_a_bar_and_no_interval():
 
 def test_methods_follow_the_run_and_tcav_is_last():
     made = run_of([row("scores", method=name, metric="m") for name in ("b", "constant", "a")], nulls=("constant",))
-    assert in_order(made, ["tcav", "a", "constant"]) == {"constant": True, "a": False, "tcav": False}
+    table = pd.DataFrame({"method": ["tcav", "a", "constant"]})
+    assert in_order(made, table) == {"constant": True, "a": False, "tcav": False}
     looks = styles({"constant": True, "a": False, "tcav": False})
     assert [look["linestyle"] for look in looks.values()] == ["--", "-", ":"] and looks["constant"]["color"] == NULL

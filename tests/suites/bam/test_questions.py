@@ -98,7 +98,7 @@ def test_a_promise_is_noted(nets):
 def test_states_of_a_map(value, saliency_value, state):
     one = torch.zeros(3, 2, 2)
     one[0, 0, 0] = value
-    assert map_state(one, torch.full((2, 2), saliency_value)) == state
+    assert map_state(one, torch.full((2, 2), saliency_value), torch.tensor(0.0)) == state
 
 
 def test_a_broken_promise_is_the_state_of_a_map_that_has_a_score():

@@ -71,8 +71,8 @@ def test_the_concept_has_the_feature_and_random_sets_have_not():
 
 def test_networks_are_set_against_their_partners():
     nets = [F_O, F_S, F_0, NetSpec("f_s_0.1", "scene", "os", 0.1), NetSpec("f_s_1", "scene", "os", 1.0)]
-    scores = {net.name: score(0.1 * number, sets=[0.1 * number] * 2) for number, net in enumerate(nets)}
-    rows = flat(tcav.contrast_rows(TEMPLATE, nets, scores))
+    scores = {net: score(0.1 * number, sets=[0.1 * number] * 2) for number, net in enumerate(nets)}
+    rows = flat(tcav.contrast_rows(TEMPLATE, scores))
     own = of(rows, part="concepts", mask="object")
     assert own["comparison"].tolist() == ["f_o/f_s", "f_s_0.1/f_s_1", "f_s_1/f_s_1"]
     assert own["value"].tolist() == pytest.approx([-0.1, -0.1, 0.0])
@@ -82,8 +82,7 @@ def test_networks_are_set_against_their_partners():
 
 
 def test_without_a_layer_that_passes_tcav_has_no_rows_by_input():
-    scores = {"f_o": score(0.9), "f_s": score(float("nan"))}
-    rows = tcav.contrast_rows(TEMPLATE, [F_O, F_S], scores)
+    rows = list(tcav.contrast_rows(TEMPLATE, {F_O: score(0.9), F_S: score(float("nan"))}))
     assert [(row.part, row.columns["mask"], row.status) for row in rows] == [
         ("concepts", "object", "undefined"),
         ("concepts", "random", "ok"),
@@ -92,7 +91,7 @@ def test_without_a_layer_that_passes_tcav_has_no_rows_by_input():
 
 
 def test_a_network_without_its_partner_has_no_rows():
-    assert tcav.contrast_rows(TEMPLATE, [F_O, F_0], {"f_o": score(0.9), "f_0": score(0.1)}) == []
+    assert not list(tcav.contrast_rows(TEMPLATE, {F_O: score(0.9), F_0: score(0.1)}))
 
 
 def test_tcav_has_a_contrast_or_says_why_not(rows):

@@ -1,11 +1,10 @@
 """The claims of sections 6 and 7 of the paper, on attention and on rationales. [zhou2022feature]"""
 
 from collections.abc import Iterator
-from typing import Any
 
 from pandas import DataFrame, Series
 
-from forsooth.frames import only, without
+from forsooth.frames import only, without, worded
 from forsooth.scores.selection import FIRST
 from forsooth.stats import SHARE, Interval, mean_interval, share_interval, variance_ratio_interval
 from forsooth.stats.bootstrap import bootstrapped_ratio
@@ -13,6 +12,7 @@ from forsooth.suites.articles.sentences import FAR, published_claim
 from forsooth.suites.articles.settings import REINFORCE, RELAXED
 from forsooth.suites.articles.tables import ON_TARGET
 from forsooth.suites.verdicts import above, around, below, verdict
+from forsooth.wording import paragraphs
 
 EXCLUSIVE = 0.9  # from this Attr% on attention lies on articles "exclusively"
 NEAR = 0.05  # a precision or recall that is nearer to the optimum than this is "nearly optimal"
@@ -33,16 +33,17 @@ def far_from_one(means: DataFrame) -> Iterator[str]:
 
 def beside_published(table: DataFrame) -> Iterator[str]:
     """Every published number beside ours."""
-    for line in table[table["published"].notna()].itertuples():
-        ours = Interval(line.attr, line.low, line.high, line.trainings)
-        spreads = f"spread {line.sd:.1f}, published {line.published_sd:.1f}"
-        yield around(f"{line.kind}: Attr% on {line.words} words, in %", ours, line.published, spreads)
+    for line in table.dropna(subset="published").to_dict("records"):
+        ours = Interval.of(line, "attr", "low", "high", "trainings")
+        claim = f"{line['kind']}: Attr% on {line['words']} words, in %"
+        spreads = "spread {sd:.1f}, published {published_sd:.1f}".format_map(line)
+        yield around(claim, ours, line["published"], spreads)
 
 
 def wider(means: DataFrame) -> list[str]:
     """The verdict on "trainings of CN differ more than those of Article"; nothing where they are too few."""
     own = only(means, words="correlating")
-    values = {kind: group["value"] for kind, group in own.groupby("kind")}
+    values = dict(tuple(own.groupby("kind")["value"]))
     if not {"Article", "CN"} <= set(values) or min(map(len, values.values())) <= 2:
         return []
     ratio = variance_ratio_interval(values["CN"], values["Article"])
@@ -81,34 +82,16 @@ def claims_7_1(table: DataFrame) -> list[str]:
     """Judged at the rate a model selects, as the figure does: but no more than the largest rate that was asked for."""
     own = only(table, kind="Article")
     most = own["target"].max() + ON_TARGET
-    return [claim_7_1(line, most) for line in own.itertuples()]
+    return [claim_7_1(line, most) for _, line in own.iterrows()]
 
 
-def claim_7_1(line: Any, most: float) -> str:
-    """Whether one model of Article is nearly optimal, and whether the paper says so."""
-    who = f"Article, {line.model}, target {line.target:.0%}"
-    if not line.selected:
-        return f"{who}: selects no word, published otherwise."
-    return (
-        f"{who}: {finding(line, most)}. Precision {line.precision:.2f} [{line.precision_low:.2f}, "
-        f"{line.precision_high:.2f}] of {line.best_precision_dataset:.2f}, recall {line.recall:.2f} "
-        f"[{line.recall_low:.2f}, {line.recall_high:.2f}] of {line.best_recall_dataset:.2f}; nothing is selected in "
-        f"{line.silent:.0%} of the documents: there only silence can tell the label."
-    )
-
-
-def finding(line: Any, most: float) -> str:
-    gap = max(line.best_precision_dataset - line.precision, line.best_recall_dataset - line.recall)
-    near = gap <= NEAR and line.selected <= most
-    words = "nearly optimal over the data set"
-    if not near:
-        words = f"not {words}"
-    if not line.on_target:
-        words += f" with the {line.selected:.0%} of the words that it selects"
-    published_near = line.model != RELAXED or line.target > FAULTY
-    if near == published_near:
-        return f"{words}, as published"
-    return f"{words}, published otherwise"
+def claim_7_1(line: Series, most: float) -> str:
+    """Whether one model of Article is nearly optimal, and whether the paper says so, in claim_7_1.jinja."""
+    gap = max(line["best_precision_dataset"] - line["precision"], line["best_recall_dataset"] - line["recall"])
+    near = gap <= NEAR and line["selected"] <= most
+    published_near = line["model"] != RELAXED or line["target"] > FAULTY
+    words = paragraphs(__package__, "claim_7_1.jinja", line=line, near=near, published_near=published_near)
+    return " ".join(words)
 
 
 def claims_7_2(table: DataFrame) -> list[str]:
@@ -134,10 +117,7 @@ def claims_7_2(table: DataFrame) -> list[str]:
 def on_target(table: DataFrame) -> str:
     """Whether all models select what they are asked for, and who does not."""
     reached = share_interval(table["on_target"])
-    missed = [
-        f"{line.kind}, {line.model}: asked {line.target:.0%}, selected {line.selected:.0%}"
-        for line in only(table, on_target=False).itertuples()
-    ]
+    missed = worded(only(table, on_target=False), "{kind}, {model}: asked {target:.0%}, selected {selected:.0%}")
     claim = f"CN and NC: models select the rate they are asked for (within {ON_TARGET:.0%})"
     return verdict(claim, reached, holds=reached.mean == 1, fails=reached.mean < 1, more="; ".join(missed))
 

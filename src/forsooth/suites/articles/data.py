@@ -1,6 +1,6 @@
 """The documents of the suite: what decides them, which are explained, and which of their words tell the label."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import torch
 from torch import Tensor
@@ -14,7 +14,7 @@ from forsooth.records import NO_MODEL, Facts, Row
 from forsooth.scores import selection
 from forsooth.suites import choose
 
-KINDS_OF_WORDS = ("correlating", "non_correlating", "other")
+WORDS = {"attr_words": "correlating", "attr_words_non_correlating": "non_correlating", "attr_words_other": "other"}
 BACKGROUND_DOCUMENTS = 50  # training documents that stand for the background, cut to the length of the explained one
 PAGE_WORDS = 30  # a shorter document shows little
 
@@ -51,15 +51,7 @@ class Panel:
 
     def row(self, part: str, dataset: str, method: str = "") -> Row:
         """The row that all rows of this panel begin as."""
-        return Row(
-            suite="articles",
-            part=part,
-            dataset=dataset,
-            model=self.model,
-            model_seed=self.model_seed,
-            method=method,
-            columns={"kind": self.kind, "rate": self.rate},
-        )
+        return Row("articles", part, dataset).having(method=method, **asdict(self))
 
 
 @dataclass(frozen=True)
@@ -94,12 +86,7 @@ class Chosen:
         correlating = truth[self.rows]
         non_correlating = self.documents.non_correlating[self.rows]
         other = selection.others(correlating, non_correlating, self.tokens)
-        return dict(zip(KINDS_OF_WORDS, (correlating, non_correlating, other), strict=True))
-
-
-def factors(spec: DataSpec) -> dict[str, str]:
-    """The columns that tell datasets apart."""
-    return {"kind": spec.setting.kind}
+        return {"correlating": correlating, "non_correlating": non_correlating, "other": other}
 
 
 @remembered(4)
@@ -151,15 +138,16 @@ def shown(chosen: Chosen) -> list[int]:
     return [int(place) for place in turns.argsort(stable=True)[: choose.SHOWN]]
 
 
-def behind(documents: Articles, fit: Tensor, length: int) -> Chosen:
-    """Of the training documents fit (m,) some that have `length` words or more, evenly over labels."""
-    long_enough = fit[Chosen(documents, fit).lengths >= length]
+def behind(documents: Articles, length: int) -> Chosen:
+    """Of the training documents some that have `length` words or more, evenly over labels."""
+    train = documents.dataset.splits["train"]
+    long_enough = train[Chosen(documents, train).lengths >= length]
     return _drawn(documents, long_enough, BACKGROUND_DOCUMENTS, role="background")
 
 
-def background(documents: Articles, fit: Tensor, length: int) -> Tensor:
+def background(documents: Articles, length: int) -> Tensor:
     """Tokens (k, length) of training documents that are as long, cut; padding where none is."""
-    tokens = behind(documents, fit, length).tokens[:, :length]
+    tokens = behind(documents, length).tokens[:, :length]
     if not len(tokens):
         return torch.zeros(1, length, dtype=torch.int64)
     return tokens
@@ -167,7 +155,5 @@ def background(documents: Articles, fit: Tensor, length: int) -> Tensor:
 
 def drawn(chosen: Chosen, kind: str) -> list[Facts]:
     """Who took part in each role, by label, for the run to keep; the background is that of the longest document."""
-    documents = chosen.documents
-    longest = int(chosen.lengths.max())
-    background = behind(documents, documents.dataset.splits["train"], longest)
+    background = behind(chosen.documents, int(chosen.lengths.max()))
     return choose.classes_of({"explained": chosen.labels, "background": background.labels}, where={"kind": kind})

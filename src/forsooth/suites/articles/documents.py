@@ -1,6 +1,6 @@
 """Tasks of reproductions that look at words: one row for each document, from the weights that a cell kept."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from torch import Tensor
@@ -18,15 +18,13 @@ PART = "documents"
 
 @dataclass(frozen=True)
 class Document:
-    """One document without padding: `words`, their `weights` and masks (length,)."""
+    """One document without padding: `words`, their `weights` and the mask of each of their kinds (length,)."""
 
     row: int
     label: int
     words: list[str]
     weights: Tensor
-    correlating: Tensor
-    non_correlating: Tensor
-    other: Tensor
+    kinds: Mapping[str, Tensor]
 
 
 def weighed_documents(cell: Cell, documents: Articles) -> Iterator[Document]:
@@ -41,47 +39,48 @@ def weighed_documents(cell: Cell, documents: Articles) -> Iterator[Document]:
             label=int(chosen.labels[place]),
             words=texts.decode(chosen.tokens[place], documents.vocabulary),
             weights=cell.tensors["weights"][place, :length],
-            **{kind: mask[place, :length] for kind, mask in masks.items()},
+            kinds={kind: mask[place, :length] for kind, mask in masks.items()},
         )
 
 
-def document_rows(cell: Cell, spec: DataSpec, template: Row, row_of: Callable[[Row, Document], Row]) -> Cell:
+def document_rows(
+    cell: Cell, spec: DataSpec, panel: Panel, row_of: Callable[[Row, Document], Row], *, method: str, metric: str
+) -> Cell:
     """A row for each document whose weights a cell kept."""
     documents = data.dataset(spec)
-    template = template.having(dataset=data.source(documents))
+    template = panel.row(PART, data.source(documents), method).having(metric=metric)
     return Cell(rows=tuple(row_of(template, own) for own in weighed_documents(cell, documents)))
 
 
 @task("articles.attention_by_document", version=1)
 def attention_by_document(explained: Cell, *, spec: DataSpec, panel: Panel) -> Cell:
     """Attr% and frequency, how often an article stands out, and the word of largest weight, of each document."""
-    template = panel.row(PART, "", "attention").having(metric="share_on_articles")
-    return document_rows(explained, spec, template, attention_row)
+    return document_rows(explained, spec, panel, attention_row, method="attention", metric="share_on_articles")
 
 
 def attention_row(template: Row, document: Document) -> Row:
-    standing = standing_out(document.weights.double(), document.correlating, document.non_correlating, document.other)
+    weights = document.weights.double()
+    standing = standing_out(weights, **document.kinds)
     return template.having(
         sample=document.row,
         value=standing.pop("attr"),
         label=document.label,
         words=float(len(document.words)),
         **standing,
-        largest=document.words[int(document.weights.double().argmax())],
+        largest=document.words[int(weights.argmax())],
     )
 
 
 @task("articles.selection_by_document", version=1)
 def selection_by_document(selected: Cell, *, spec: DataSpec, panel: Panel) -> Cell:
     """What is selected of what, and the text with marks, of each document."""
-    template = panel.row(PART, "", "rationale").having(metric="words_selected")
-    return document_rows(selected, spec, template, selection_row)
+    return document_rows(selected, spec, panel, selection_row, method="rationale", metric="words_selected")
 
 
 def selection_row(template: Row, document: Document) -> Row:
     chosen = document.weights != 0
-    counts = kinds_selected(chosen, document.correlating, document.non_correlating, document.other)
-    text = texts.marked(document.words, chosen, document.correlating, document.non_correlating)
+    counts = kinds_selected(chosen, **document.kinds)
+    text = texts.marked(document.words, chosen, document.kinds["correlating"], document.kinds["non_correlating"])
     return template.having(sample=document.row, value=counts.pop("selected"), **counts, text=text)
 
 

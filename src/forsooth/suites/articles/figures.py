@@ -8,19 +8,18 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from pandas import DataFrame
 
-from forsooth.frames import only
+from forsooth.frames import only, worded
 from forsooth.records import NO_MODEL
 from forsooth.report.aggregate import Results, levels, methods_in, with_failures
 from forsooth.report.axes import Look, grid, legend_below, marks, names_beside, words_below
 from forsooth.report.drawing import BLUE, GREEN, INK, ORANGE, Drawing, Tables, note, present, sheet
 from forsooth.suites.articles.tables import attr_interval, selection_table
-from forsooth.suites.articles.text_figure import articles_attention, articles_text
+from forsooth.suites.articles.text_figure import ARTICLES, articles_attention, articles_text
 
 # As in Figs. 5 and 7 of [zhou2022feature]: orange and blue articles, green for the rest.
 WORDS = {"attr_words": ORANGE, "attr_words_non_correlating": BLUE, "attr_words_other": "#b9dccd"}
 SHARES_LEGEND = [
-    Patch(color=ORANGE, label="correlating articles"),
-    Patch(color=BLUE, label="non-correlating articles"),
+    *ARTICLES,
     Patch(color="#b9dccd", label="other words"),
     Line2D([], [], color=INK, linestyle="--", linewidth=0.9, label="frequency of correlating articles"),
 ]
@@ -106,7 +105,7 @@ def articles_selection(results: Results, tables: Tables) -> Iterator[Drawing]:
         return
     best = only(rows, part="optimum", status="ok")
     kinds = present(results, "kind", table)
-    rates = ", ".join(f"{line.kind} {line.model} {line.selected:.1%}" for line in table.itertuples())
+    rates = ", ".join(worded(table, "{kind} {model} {selected:.1%}"))
     yield Drawing(
         name="articles_selection",
         title="Precision and recall of rationales",

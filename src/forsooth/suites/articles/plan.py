@@ -4,13 +4,13 @@ import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from forsooth import names, plugins, seeds
+from forsooth import models, names, plugins, seeds
 from forsooth.datasets import texts
 from forsooth.datasets.articles import KINDS, Setting
 from forsooth.digests import digest
 from forsooth.engine import make_task
 from forsooth.models.train_text import RECIPES, TextRecipe
-from forsooth.records import Architecture, Choice, Dataset, Method, Plan, Task, UsageError
+from forsooth.records import Choice, Dataset, Method, Plan, Task, UsageError
 from forsooth.settings import check_words
 from forsooth.suites import planning
 from forsooth.suites.articles import data, selections, tasks
@@ -29,15 +29,6 @@ FACTS = (
     "smooth_grad the sum of absolute values; Attr% is its absolute value as a share.",
     "An attention weight and a rationale are what the model says of itself; they belong to one kind of model each.",
 )
-
-
-@dataclass(frozen=True)
-class Reader:
-    """One training to be: its network, its number, and its target rate (None: attention has none)."""
-
-    net: Architecture
-    number: int
-    rate: float | None
 
 
 @dataclass(frozen=True)
@@ -95,13 +86,14 @@ def chosen_data(settings: Settings, choice: Choice) -> Iterator[DataSpec]:
 
 def rates(spec: DataSpec, settings: Settings) -> list[float]:
     """All target rates of selection; the first is that whose models all methods explain."""
+    wanted = (settings.rate_halves, *settings.rates_halves)
     if spec.setting.kind == "Article":
-        return list(dict.fromkeys((settings.rate_article, *settings.rates_article)))
-    return list(dict.fromkeys((settings.rate_halves, *settings.rates_halves)))
+        wanted = (settings.rate_article, *settings.rates_article)
+    return list(dict.fromkeys(wanted))
 
 
-def readers(spec: DataSpec, settings: Settings, choice: Choice) -> Iterator[Reader]:
-    """Every training of one kind of data that was not left out."""
+def readers(spec: DataSpec, settings: Settings, choice: Choice) -> Iterator[Panel]:
+    """Every training of one kind of data that was not left out; attention has no target rate."""
     for net in planning.networks(settings, choice):
         if net.name not in ALL_READERS:
             raise UsageError(f"`models` must be models of text ({', '.join(ALL_READERS)}), got {net.name!r}")
@@ -111,7 +103,7 @@ def readers(spec: DataSpec, settings: Settings, choice: Choice) -> Iterator[Read
             targets = [None]
             trainings = settings.trainings
         for rate, number in itertools.product(targets, range(trainings)):
-            yield Reader(net, number, rate)
+            yield Panel(spec.setting.kind, net.name, number, rate)
 
 
 def title(panel: Panel) -> str:
@@ -124,31 +116,29 @@ def title(panel: Panel) -> str:
 def round_of(spec: DataSpec, settings: Settings, choice: Choice) -> Round:
     """All trainings on one kind of data."""
     trained = {}
-    for reader in readers(spec, settings, choice):
-        panel = Panel(spec.setting.kind, reader.net.name, reader.number, reader.rate)
+    for panel in readers(spec, settings, choice):
         variant = settings.rationale_variant
-        if reader.net.name in PLAIN:
+        if panel.model in PLAIN:
             variant = settings.attention_variant
         arguments = {
             "spec": spec,
-            "net": NetSpec(reader.net.name, reader.net.version, variant),
-            "recipe": recipe_of(reader, settings),
+            "net": NetSpec(panel.model, models.architecture(panel.model).version, variant),
+            "recipe": recipe_of(panel, settings),
             "panel": panel,
-            "seed": seeds.derive(choice.seed, "training", reader.number),
+            "seed": seeds.derive(choice.seed, "training", panel.model_seed),
             "device": choice.device,
         }
         trained[panel] = make_task(tasks.train, arguments, name=f"train {title(panel)}")
     return Round(settings, choice, spec, trained)
 
 
-def recipe_of(reader: Reader, settings: Settings) -> TextRecipe:
-    """How the reader is trained: as its preset says, towards its own rate."""
-    name = reader.net.name
-    preset = RECIPES[settings.recipe][name]
+def recipe_of(panel: Panel, settings: Settings) -> TextRecipe:
+    """How a reader is trained: as its preset says, towards its own rate."""
+    preset = RECIPES[settings.recipe][panel.model]
     aim = preset.aim
-    if aim is not None and reader.rate is not None:
-        aim = replace(aim, rate=reader.rate)
-    gate = {REINFORCE: settings.gate_reinforce}.get(name, settings.gate)
+    if aim is not None and panel.rate is not None:
+        aim = replace(aim, rate=panel.rate)
+    gate = {REINFORCE: settings.gate_reinforce}.get(panel.model, settings.gate)
     epochs = settings.epochs or preset.epochs
     return replace(preset, aim=aim, gate=gate, restarts=settings.restarts, epochs=epochs)
 
@@ -164,9 +154,10 @@ def selecting_tasks(this: Round) -> Iterator[Task]:
 
 def page_tasks(this: Round) -> Iterator[Task]:
     """The documents that the page shows, and the lines of Fig. 8."""
-    shared = {"spec": this.spec, "factors": data.factors(this.spec)}
+    kind = this.spec.setting.kind
+    shared = {"spec": this.spec, "factors": {"kind": kind}}
     example = {**shared, "samples": this.settings.samples}
-    yield make_task(tasks.show, example, name=f"example, {this.spec.setting.kind}")
+    yield make_task(tasks.show, example, name=f"example, {kind}")
     if any(panel.rate is not None for panel in this.trained):
         yield make_task(selections.optimum, shared, name="lines of Fig. 8")
 

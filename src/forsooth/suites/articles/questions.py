@@ -11,6 +11,7 @@ from forsooth import chunks, plugins, seeds
 from forsooth.attributions import METHODS
 from forsooth.models.on_vectors import on_vectors
 from forsooth.suites import explain as explaining
+from forsooth.suites import networks
 from forsooth.suites.articles import data
 from forsooth.suites.articles.data import Chosen
 
@@ -47,20 +48,18 @@ class WordWeights:
 
     weights   (k, length) float64, 0 in padding, nan where there is no map
     gap       (k,) of a promise, nan without
-    failures  (k,) status and message where there is no map, None where there is one
+    failures  status and message by place, where there is no map
     notes     sentences for the page on what the method left behind
     """
 
     weights: Tensor
     gap: Tensor
-    failures: list[Failure | None]
+    failures: Mapping[int, Failure]
     notes: tuple[str, ...] = ()
 
 
-def weigh_words(model: nn.Module, chosen: Chosen, ask: Ask, *, fit: Tensor) -> WordWeights:
+def weigh_words(model: nn.Module, chosen: Chosen, ask: Ask) -> WordWeights:
     """What a method gives to every word of the chosen documents.
-
-    fit  (m,) training documents, of which the background is taken
 
     Documents of one length are explained together, since a hidden word keeps its place and padding has none. A null
     draws for every document by itself, so that no number depends on the neighbours.
@@ -68,15 +67,15 @@ def weigh_words(model: nn.Module, chosen: Chosen, ask: Ask, *, fit: Tensor) -> W
     shape = chosen.tokens.shape
     weights = torch.zeros(shape, dtype=torch.float64)
     gap = torch.full(shape[:1], torch.nan, dtype=torch.float64)
-    failures: list[Failure | None] = [None] * len(weights)
+    failures: dict[int, Failure] = {}
     notes: list[str] = []
     for places in chunks.of_one_length(chosen.lengths, alone=ask.null):
-        cell = explaining.attribute(ask.method, question(model, chosen.at(places), ask, fit=fit))
+        cell = explaining.attribute(ask.method, question(model, chosen.at(places), ask))
         notes += cell.facts.get("said", ())
         if "maps" not in cell.tensors:
             weights[places] = torch.nan
-            for place in places.tolist():
-                failures[place] = {name: cell.facts[name] for name in ("status", "message")}
+            failure = {name: cell.facts[name] for name in ("status", "message")}
+            failures |= dict.fromkeys(places.tolist(), failure)
             continue
         by_word = summed(cell.tensors["maps"].double(), ask.method)
         weights[places, : by_word.shape[1]] = by_word
@@ -97,22 +96,19 @@ def summed(maps: Tensor, method: str) -> Tensor:
     return maps.sum(2)
 
 
-def question(model: nn.Module, chosen: Chosen, ask: Ask, *, fit: Tensor) -> explaining.Question:
+def question(model: nn.Module, chosen: Chosen, ask: Ask) -> explaining.Question:
     """What a method is asked on documents that are all of one length, for the class that the model predicts."""
     length = int(chosen.lengths[0])
     seed = ask.seed
     if ask.null:  # it is asked about one document at a time, and draws by its number
         seed = seeds.derive(seed, int(chosen.rows[0]))
-    background = data.background(chosen.documents, fit, length)
-    tokens = (chosen.tokens[:, :length], background)
+    tokens = (chosen.tokens[:, :length], data.background(chosen.documents, length))
     x, references = (model.embedding(part.to(ask.device)) for part in tokens)  # type: ignore[operator]
     reader = on_vectors(model)
-    with torch.no_grad():
-        target = reader(x).argmax(1)
     return explaining.Question(
         model=reader,
         x=x,
-        target=target,
+        target=networks.predicted(reader, x),
         background=references,
         fit=references,
         truth=chosen.masks()["correlating"][:, :length, None].to(ask.device).expand_as(x),

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from functools import partial
 
-from pandas import DataFrame, concat
+from pandas import DataFrame
 
 from forsooth import papers
 from forsooth.counted import counted
@@ -13,6 +13,7 @@ from forsooth.scores.selection import ATTR_WORDS
 from forsooth.stats import mean_interval
 from forsooth.suites.articles import documents
 from forsooth.suites.articles.claims import beside_published, claims_of_figure, far_from_one, wider
+from forsooth.suites.articles.data import WORDS
 from forsooth.suites.articles.plan import plan
 from forsooth.suites.articles.sentences import (
     accurate,
@@ -24,7 +25,7 @@ from forsooth.suites.articles.settings import ATTENTION, PAPER, Settings
 from forsooth.suites.verdicts import judgement
 
 ALL_ATTENTION = replace(PAPER, models=(ATTENTION,), methods=("attention",), samples=None)
-WORDS = {"attr_words": "correlating", "attr_words_non_correlating": "non_correlating", "attr_words_other": "other"}
+KINDS = ["kind", "words"]  # of data and of words
 OF_DOCUMENTS = {"model_seed": "training", "sample": "document", "value": "attr"}
 COLUMNS = [
     *("kind", "training", "document", "label", "words", "articles", "attr", "attr_non_correlating", "frequency"),
@@ -39,8 +40,7 @@ def judge_table_1(outcome: Outcome) -> Judgement:
     if means.empty:
         raise nothing_to_judge("attention model", outcome)
     names = {"mean": "published", "sd": "published_sd", "frequency": "published_frequency"}
-    published = papers.table("articles_table_1").rename(columns=names)
-    table = lines_by(means, ["kind", "words"], line_of).merge(published, on=["kind", "words"], how="left")
+    table = papers.beside(lines_by(means, KINDS, line_of), "articles_table_1", KINDS, **names)
     sentences = [
         basis(outcome),
         accurate(outcome.rows, "6.2"),
@@ -55,7 +55,7 @@ def training_means(rows: DataFrame) -> DataFrame:
     """Mean over documents of Attr% and of the frequency, for each training and each kind of words."""
     own = only(rows, metric=WORDS, model=ATTENTION)
     own = counted(own.assign(words=own["metric"].map(WORDS)), ATTR_WORDS)  # a map without weight has none on any kind
-    return own.groupby(["kind", "words", "model_seed"], sort=False, as_index=False)[["value", "frequency"]].mean()
+    return own.groupby([*KINDS, "model_seed"], sort=False, as_index=False)[["value", "frequency"]].mean()
 
 
 def line_of(means: DataFrame) -> dict[str, float]:
@@ -75,14 +75,13 @@ def plan_figure(settings: Settings, choice: Choice) -> Plan:
 def judge_figure(outcome: Outcome, *, shown: int) -> Judgement:
     """Attention word by word: some documents in numbers, the claims on all test documents of one training."""
     own = documents_of(outcome, "attention model").rename(columns=OF_DOCUMENTS).astype(COUNTS)
-    tables = []
+    trainings = own.groupby(["kind", "training"], sort=False)
     sentences = [basis(outcome), "Intervals are over the documents of one training."]
-    for (kind, training), group in own.groupby(["kind", "training"], sort=False):
-        tables.append(group[COLUMNS].head(shown))
+    for (kind, training), group in trainings:
         if outcome.settings.trainings > 1:
             sentences.append(f"Training {training}.")
         sentences += claims_of_figure(str(kind), group)
-    table = concat(tables, ignore_index=True)
+    table = trainings[COLUMNS].head(shown).reset_index(drop=True)
     return judgement(table.round(4), [*sentences, accurate(outcome.rows, "6.1")])
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pandas import DataFrame
 
 from forsooth.counted import counted
-from forsooth.frames import lines_by, only, without
+from forsooth.frames import lines_by, only, without, worded
 from forsooth.records import NO_MODEL, Judgement, Outcome, Reproduction
 from forsooth.scores.selection import ATTR_WORDS
 from forsooth.suites.articles.plan import plan
@@ -55,8 +55,8 @@ def line_of(rows: DataFrame) -> dict[str, float]:
 
 def silent(table: DataFrame) -> list[str]:
     """A map that is zero everywhere has no share of its own. Who gave how many of them."""
-    lines = table[table["failed"] > 0].itertuples()
-    who = [f"{r.kind}, {r.model}, {r.method}: {r.failed:.0%}, without them {r.attr_defined:.2f}" for r in lines]
+    words = "{kind}, {model}, {method}: {failed:.0%}, without them {attr_defined:.2f}"
+    who = worded(table[table["failed"] > 0], words)
     if not who:
         return []
     return [f"Maps without any weight have no Attr% and count as 0. {'; '.join(who)}."]
@@ -77,8 +77,8 @@ def verdicts(table: DataFrame) -> list[str]:
 
 def listed(table: DataFrame) -> str:
     """The methods with their intervals, the highest first."""
-    lines = table.sort_values("attr", ascending=False).itertuples()
-    return ", ".join(f"{r.method} {r.attr:.2f} [{r.low:.2f}, {r.high:.2f}]" for r in lines) or "none"
+    best_first = table.sort_values("attr", ascending=False)
+    return ", ".join(worded(best_first, "{method} {attr:.2f} [{low:.2f}, {high:.2f}]")) or "none"
 
 
 REPRODUCTIONS = (

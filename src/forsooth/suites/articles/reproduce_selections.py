@@ -4,8 +4,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
-from pandas import DataFrame, concat
+from pandas import DataFrame
 
+from forsooth.frames import worded
 from forsooth.records import Choice, Judgement, Outcome, Plan, Reproduction
 from forsooth.suites.articles import documents
 from forsooth.suites.articles.claims import claims_16, claims_17
@@ -22,6 +23,7 @@ LOWEST = replace(RATIONALES, kinds=("Article",), models=(RELAXED,), rates_articl
 ONE_RATE = replace(RATIONALES, kinds=("CN", "NC"), rates_halves=())
 OF_DOCUMENTS = {"sample": "document", "value": "selected"}
 COUNTS = ["selected", "articles", "hits", "misled", "others", "first_others"]
+COLUMNS = ["kind", "model", "rate", "document", *COUNTS, "text"]
 
 
 def plan_selections(settings: Settings, choice: Choice) -> Plan:
@@ -31,19 +33,13 @@ def plan_selections(settings: Settings, choice: Choice) -> Plan:
 
 def judge(outcome: Outcome, *, shown: int, claims: Callable[[DataFrame, str], list[str]]) -> Judgement:
     """Documents with their selections marked, and claims on all test documents."""
-    own = (
-        documents_of(outcome, "rationale model")
-        .drop(columns="selected")
-        .rename(columns=OF_DOCUMENTS)
-        .astype(dict.fromkeys(COUNTS, int))
-    )
-    tables = []
+    own = documents_of(outcome, "rationale model").drop(columns="selected").rename(columns=OF_DOCUMENTS)
+    own[COUNTS] = own[COUNTS].astype(int)
     sentences = [basis(outcome), MARKS]
     for _, group in own.groupby("cell", sort=False):
-        tables.append(group[["kind", "model", "rate", "document", *COUNTS, "text"]].head(shown))
-        sentences += claims(group, f"{group['kind'].iloc[0]}, {group['model'].iloc[0]}")
-    table = concat(tables, ignore_index=True)
-    sentences += [f"{line.kind}, {line.model}: {line.text}" for line in table.itertuples()]
+        sentences += claims(group, *worded(group[:1], "{kind}, {model}"))
+    table = own.groupby("cell", sort=False)[COLUMNS].head(shown).reset_index(drop=True)
+    sentences += worded(table, "{kind}, {model}: {text}")
     return judgement(table, sentences)
 
 

@@ -13,7 +13,7 @@ from forsooth.scores import selection
 from forsooth.suites import explain as explaining
 from forsooth.suites.articles import data
 from forsooth.suites.articles.data import Chosen, DataSpec, Panel
-from forsooth.suites.articles.tasks import loaded
+from forsooth.suites.articles.tasks import lacking, loaded
 
 PRECISION = "precision_selected"
 RECALL = "recall_selected"
@@ -67,9 +67,8 @@ def optimum(*, spec: DataSpec, factors: dict[str, str]) -> Cell:
     table: list[Row] = []
     for line, rate in itertools.product(selection.OPTIMA, RATES):
         best = selection.optimum(line, rate, relevant, chosen.lengths)
-        row = template.having(line=line, rate=rate)
-        table.append(defined(row.having(metric=PRECISION, value=best.precision)))
-        table.append(defined(row.having(metric=RECALL, value=best.recall)))
+        for metric, value in zip((PRECISION, RECALL), best, strict=True):
+            table.append(defined(template.having(line=line, rate=rate, metric=metric, value=value)))
     return Cell(rows=tuple(table))
 
 
@@ -77,4 +76,4 @@ def defined(row: Row) -> Row:
     """The row, which says so where its value is not defined."""
     if row.value == row.value:
         return row
-    return row.having(status="no such words", message="no document has such words")
+    return lacking(row, "no document has such words")

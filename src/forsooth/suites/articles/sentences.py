@@ -1,14 +1,14 @@
 """What every judgement of the suite says: on what it rests, who was left out, and whether the models are accurate."""
 
-import pandas as pd
 from pandas import DataFrame
 
 from forsooth import papers
-from forsooth.frames import only, without
+from forsooth.frames import only
 from forsooth.records import Outcome, UsageError
 from forsooth.stats import share_interval
 from forsooth.suites.articles.documents import PART
 from forsooth.suites.verdicts import verdict
+from forsooth.wording import paragraphs
 
 FAR = 0.5  # an Attr% below is far from the 1 that a valid attribution has
 
@@ -19,33 +19,13 @@ def nothing_to_judge(who: str, outcome: Outcome) -> UsageError:
 
 
 def basis(outcome: Outcome) -> str:
-    """Which models were trained on what, and who did not pass."""
+    """Which models were trained on what, and who did not pass, in basis.jinja.
+
+    Of those: with what accuracy, and how many words a rationale model selects: with none it is dead.
+    """
     trained = only(outcome.rows, metric="accuracy")
-    passed = int(trained["status"].eq("ok").sum())
-    models = f"{len(trained)} model{'s' * (len(trained) != 1)}"
-    return (
-        f"{models} ({', '.join(outcome.settings.models)}) on {trained['dataset'].iloc[0]}, {trained['sizes'].iloc[0]} "
-        f"documents of at most {outcome.settings.length} words to train, validate and test; {passed} passed the gate."
-        f"{left_out(trained)}"
-    )
-
-
-def left_out(trained: DataFrame) -> str:
-    """Who did not pass, with what accuracy, and how many words a rationale model selects: with none it is dead."""
-    lost = without(trained, status="ok").to_dict("records")
-    if not lost:
-        return ""
-    return f" Left out: {'; '.join(map(describe_training, lost))}."
-
-
-def describe_training(line: dict[str, object]) -> str:
-    who = f"{line['kind']}, {line['model']}"
-    result = f"accuracy {line['value']:.0%}"
-    if not pd.isna(line["rate"]):
-        who += f" asked for {line['rate']:.0%} of the words"
-    if not pd.isna(line["selected"]):
-        result += f", selects {line['selected']:.1%}"
-    return f"{who} ({result})"
+    lines = [line.dropna().to_dict() for _, line in trained.iterrows()]
+    return " ".join(paragraphs(__package__, "basis.jinja", trained=lines, settings=outcome.settings))
 
 
 def published_claim(section: str, quantity: str) -> float:

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, replace
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from forsooth import models, scores
 from forsooth.datasets import texts
@@ -12,7 +12,7 @@ from forsooth.datasets.remarks import split_sizes
 from forsooth.engine import task
 from forsooth.models import train_text
 from forsooth.models.on_vectors import NoModel
-from forsooth.records import NO_MODEL, Cell, Facts, Metric, Row
+from forsooth.records import NO_MODEL, Cell, Metric, Row
 from forsooth.scores import selection
 from forsooth.suites import explain as explaining
 from forsooth.suites import networks
@@ -33,19 +33,17 @@ def train(*, spec: DataSpec, net: NetSpec, recipe: train_text.TextRecipe, panel:
     template = panel.row("training", data.source(documents))
     template = template.having(selected=trained.test_rate, sizes=split_sizes(documents))
     row = networks.accuracy_row(template, trained.test_accuracy, gate=recipe.gate, passed=trained.passed)
-    facts = {"net": net.name, "variant": net.variant, "said": data.notes(spec), **outcome(trained)}
-    return Cell(rows=(row,), tensors=networks.weights_of(trained.module), facts=facts)
-
-
-def outcome(trained: train_text.TrainedText) -> Facts:
-    """How a training went."""
-    return {
+    facts = {
+        "net": net.name,
+        "variant": net.variant,
+        "said": data.notes(spec),
         "passed": trained.passed,
         "reached": trained.reached,
         "attempts": list(trained.attempts),
         "epochs": len(trained.history),
         "rate": plain_number(trained.test_rate),
     }
+    return Cell(rows=(row,), tensors=networks.weights_of(trained.module), facts=facts)
 
 
 def untrained(net: str, variant: str, spec: DataSpec) -> nn.Module:
@@ -79,26 +77,25 @@ def explain(*trained: Cell, spec: DataSpec, index: int, ask: Ask, panel: Panel) 
 
 
 def scored(model: nn.Module, chosen: Chosen, ask: Ask, panel: Panel, template: Row) -> Cell:
-    """The weights of the words of the chosen documents, scored, and what of them is kept."""
-    weighed = weigh_words(model, chosen, ask, fit=chosen.documents.dataset.splits["train"])
-    facts: Facts = {"drawn": data.drawn(chosen, panel.kind)}
-    if any(weighed.failures):
-        facts["failed"] = True
-    if weighed.notes:
-        facts["said"] = list(dict.fromkeys(weighed.notes))
+    """The weights of the words of the chosen documents, scored.
+
+    All weights (k, length) are kept where others read them, and those of the documents that the page shows.
+    """
+    weighed = weigh_words(model, chosen, ask)
+    weights = weighed.weights.float()
     album = Album({**asdict(panel), "method": ask.method, "shows": "weights"})
-    keep_weights(album, weighed.weights.float(), chosen, ask)
-    return album.cell(score(weighed, chosen, ask.metrics, template), **facts)
-
-
-def keep_weights(album: Album, weights: Tensor, chosen: Chosen, ask: Ask) -> None:
-    """Of the weights (k, length) all where others read them, and those of the documents that the page shows."""
     if ask.keep:
         album.tensors.update(weights=weights, rows=chosen.rows)
     if ask.show:
         for number, place in enumerate(data.shown(chosen)):
             own = weights[place, : int(chosen.lengths[place])]
             album.add(own.clone(), "shown", number)  # a file holds no memory twice
+    return album.cell(
+        score(weighed, chosen, ask.metrics, template),
+        drawn=data.drawn(chosen, panel.kind),
+        failed=bool(weighed.failures),
+        said=list(dict.fromkeys(weighed.notes)),
+    )
 
 
 def score(weighed: WordWeights, chosen: Chosen, metrics: Iterable[str], template: Row) -> list[Row]:
@@ -106,41 +103,34 @@ def score(weighed: WordWeights, chosen: Chosen, metrics: Iterable[str], template
 
     Attr% of other words is a row of the part "shares", which nobody ranks.
     """
-    table: list[Row] = []
-    for metric in scores.metrics(metrics):
-        table += attr_rows(metric, weighed, chosen, template)
-    other = replace(selection.ATTR_WORDS, name="attr_words_other")
-    table += attr_rows(other, weighed, chosen, template.having(part="shares"))
+    parts = [(metric, template) for metric in scores.metrics(metrics)]
+    parts.append((replace(selection.ATTR_WORDS, name="attr_words_other"), template.having(part="shares")))
+    table = [row for metric, own in parts for row in attr_rows(metric, weighed, chosen, own)]
     return explaining.promise_rows(template, table, weighed.gap, chosen.rows.tolist())
 
 
 def attr_rows(metric: Metric, weighed: WordWeights, chosen: Chosen, template: Row) -> list[Row]:
     """One row per document; `frequency` is what a constant map scores there."""
-    kind = kind_of_words(metric.name)
-    reads = {"truth": chosen.masks()[kind], "x": chosen.tokens}
-    if not reads["truth"].any():
+    kind = data.WORDS.get(metric.name, "correlating")
+    truth = chosen.masks()[kind]
+    if not truth.any():
         row = lacking(template.having(metric=metric.name, sample=-1), f"no document has {kind} words")
         return [row.having(frequency=0.0)]
+    reads = {"truth": truth, "x": chosen.tokens}
     rows = explaining.score_rows(template, weighed.weights.abs(), reads, [metric], chosen.rows.tolist())
-    frequencies = selection.frequency(reads["truth"], reads["x"]).tolist()
+    for place, failure in weighed.failures.items():
+        rows[place] = rows[place].having(value=torch.nan, **failure)
     table = []
-    for row, frequency, failure in zip(rows, frequencies, weighed.failures, strict=True):
+    for row, frequency in zip(rows, selection.frequency(truth, chosen.tokens).tolist(), strict=True):
         if not frequency > 0:
             row = lacking(row, f"the document has no {kind} words")
-        elif failure is not None:
-            row = row.having(value=float("nan"), **failure)
         table.append(row.having(frequency=plain_number(frequency)))
     return table
 
 
 def lacking(row: Row, message: str) -> Row:
     """The row of documents without such words."""
-    return row.having(value=float("nan"), status="no such words", message=message)
-
-
-def kind_of_words(metric: str) -> str:
-    """Which words a metric is about; those that tell the label unless its name says otherwise."""
-    return next((kind for kind in data.KINDS_OF_WORDS[1:] if metric.endswith(kind)), data.KINDS_OF_WORDS[0])
+    return row.having(value=torch.nan, status="no such words", message=message)
 
 
 def plain_number(value: float) -> float | None:

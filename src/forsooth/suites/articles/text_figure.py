@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from matplotlib import colormaps
 from matplotlib.axes import Axes
-from matplotlib.collections import LineCollection, PatchCollection
+from matplotlib.collections import PatchCollection
 from matplotlib.figure import Figure
 from matplotlib.font_manager import findfont, get_font
 from matplotlib.patches import Patch, Rectangle
@@ -33,26 +33,21 @@ LETTERS: dict[str, Any] = {"family": FONT, "fontsize": POINTS, "parse_math": Fal
 UNKNOWN = "?"
 NAMED = 60  # words, of which each still has room for its name below its bar
 LONGEST = 12  # letters of a name there
-LEGEND = [
-    Patch(color=ORANGE, label="correlating articles"),
-    Patch(color=BLUE, label="non-correlating articles"),
-    Patch(color=GREEN, label="others"),
-]
-
-
-class Document(NamedTuple):
-    """words, and which are correlating and non-correlating articles, (2, length)."""
-
-    words: list[str]
-    articles: Floats
+UNDERLINES = ((ORANGE, 2.2), (BLUE, 1.0))  # colour and width below correlating and non-correlating articles
+ARTICLES = (Patch(color=ORANGE, label="correlating articles"), Patch(color=BLUE, label="non-correlating articles"))
+LEGEND = (*ARTICLES, Patch(color=GREEN, label="others"))
 
 
 class Page(NamedTuple):
-    """A document, and the weights (length,) that each method gives to its words for one model."""
+    """The words of a document, and the weights (length,) that each method gives to them for one model.
+
+    articles  (2, length) bool: which words are correlating and which are non-correlating articles
+    """
 
     kind: str
     model: str
-    document: Document
+    words: list[str]
+    articles: NDArray[np.bool_]
     maps: dict[str, Floats]
 
 
@@ -66,8 +61,8 @@ def articles_text(results: Results, tables: Tables) -> Iterator[Drawing]:
             "Correlating articles have a thick orange line below, non-correlating ones a thin blue one: only words "
             "on orange lines tell the label. A dash: no map; a 0: a map of zeros. "
             "A question mark may stand for a sign that the font lacks.",
-            alt=f"A document of {len(page.document.words)} words, painted by {', '.join(page.maps)}",
-            figure=_paragraphs(page.document, page.maps),
+            alt=f"A document of {len(page.words)} words, painted by {', '.join(page.maps)}",
+            figure=_paragraphs(page),
             aside=True,
         )
 
@@ -75,34 +70,30 @@ def articles_text(results: Results, tables: Tables) -> Iterator[Drawing]:
 def articles_attention(results: Results, tables: Tables) -> Iterator[Drawing]:
     """Attention weight of every word of one document, as Figs. 5 and 7 of [zhou2022feature]."""
     pages = [page for page in _pages(results) if "attention" in page.maps]
-    if pages:
-        yield Drawing(
-            name="articles_attention",
-            title="Attention on every word of one document",
-            caption="Each bar is a word, in the order of the text, its height the attention weight. A model that is "
-            "right must read the orange words; the others tell nothing (Figs. 5 and 7 of the paper).",
-            alt=f"Bars of attention weights for {', '.join(page.kind for page in pages)}",
-            figure=_attention(pages),
-        )
-
-
-def _attention(pages: Sequence[Page]) -> Figure:
+    if not pages:
+        return
     figure = sheet(9, 0.6 + 1.8 * len(pages))
     axes = figure.subplots(len(pages), 1, squeeze=False)[:, 0]
     for axis, page in zip(axes, pages, strict=True):
-        _bars(axis, page.document, page.maps["attention"])
+        _bars(axis, page, page.maps["attention"])
         note(axis, page.kind, (0, 1), (0, 3))
     legend_below(figure, room=0.32, handles=LEGEND, ncols=3)
-    return figure
+    yield Drawing(
+        name="articles_attention",
+        title="Attention on every word of one document",
+        caption="Each bar is a word, in the order of the text, its height the attention weight. A model that is right "
+        "must read the orange words; the others tell nothing (Figs. 5 and 7 of the paper).",
+        alt=f"Bars of attention weights for {', '.join(page.kind for page in pages)}",
+        figure=figure,
+    )
 
 
-def _bars(axis: Axes, document: Document, weights: Floats) -> None:
-    correlating, non_correlating = document.articles > 0
-    colours = np.select([correlating, non_correlating], [ORANGE, BLUE], GREEN)
+def _bars(axis: Axes, page: Page, weights: Floats) -> None:
+    colours = np.select(list(page.articles), [ORANGE, BLUE], GREEN)
     axis.bar(range(len(weights)), np.abs(weights), color=colours.tolist(), width=0.85, linewidth=0)
     axis.set_xticks([])
     if len(weights) <= NAMED:
-        axis.set_xticks(range(len(weights)), [word[:LONGEST] for word in document.words])
+        axis.set_xticks(range(len(weights)), [word[:LONGEST] for word in page.words])
         axis.tick_params(axis="x", rotation=90, labelsize=6.5, length=0)
     axis.set_xlim(-0.6, len(weights) - 0.4)
     axis.locator_params(axis="y", nbins=3)
@@ -112,13 +103,13 @@ def _bars(axis: Axes, document: Document, weights: Floats) -> None:
 def _pages(results: Results) -> Iterator[Page]:
     """Every kind of data and model that has a map of its own; maps that ignore the model are on all pages."""
     shown = only(texts(results), place=0)  # the first
-    for kind, own in only(shown, shows="document").groupby("kind", sort=False):
-        first = own.iloc[0]
-        document = Document([_plain(word) for word in first["words"]], results.pictures[first["tensor"]])
+    for document in only(shown, shows="document").itertuples():
+        words = [_plain(word) for word in document.words]
+        articles = results.pictures[document.tensor] > 0
         for model in levels(results, "model"):
-            here = only(shown, shows="weights", kind=kind, model=(model, NO_MODEL))
+            here = only(shown, shows="weights", kind=document.kind, model=(model, NO_MODEL))
             if here["model"].eq(model).any():
-                yield Page(kind, model, document, _maps(results, here))
+                yield Page(document.kind, model, words, articles, _maps(results, here))
 
 
 def _maps(results: Results, pictures: DataFrame) -> dict[str, Floats]:
@@ -143,15 +134,15 @@ def _signs() -> frozenset[int]:
     return frozenset(get_font(findfont(FONT)).get_charmap())
 
 
-def _paragraphs(document: Document, maps: dict[str, Floats]) -> Figure:
+def _paragraphs(page: Page) -> Figure:
     """One paragraph for each method, its name to the left."""
-    places = placed(document.words, across=ACROSS)
-    lines = lines_of(document.words, places)
-    figure = _sheet_of_letters(len(maps) * (len(lines) + GAP), margin=max(map(len, maps)))
+    places = placed(page.words, across=ACROSS)
+    lines = lines_of(page.words, places)
+    figure = _sheet_of_letters(len(page.maps) * (len(lines) + GAP), margin=max(map(len, page.maps)))
     (axis,) = figure.axes
-    for number, (method, weights) in enumerate(maps.items()):
+    for number, (method, weights) in enumerate(page.maps.items()):
         top = number * (len(lines) + GAP) + GAP / 2
-        _paint(axis, document, places, weights, top)
+        _paint(axis, page.articles, places, weights, top)
         for line, words in enumerate(lines):
             axis.text(0, top + line + 0.5, words, ha="left", color=INK, **LETTERS)
         axis.text(-1.2, top + 0.5, method + _mark(weights), ha="right", color=MUTED, **LETTERS)
@@ -170,13 +161,13 @@ def _sheet_of_letters(lines: float, *, margin: int) -> Figure:
     return figure
 
 
-def _paint(axis: Axes, document: Document, places: Sequence[Place], weights: Floats, top: float) -> None:
-    """Backgrounds by attribution, and lines below the articles."""
+def _paint(axis: Axes, articles: NDArray[np.bool_], places: Sequence[Place], weights: Floats, top: float) -> None:
+    """Backgrounds by attribution, and lines below the articles (2, length)."""
     boxes = [Rectangle((place.column, top + place.line + 0.08), place.width, 0.78) for place in places]
     axis.add_collection(PatchCollection(boxes, facecolors=_shades(weights), linewidths=0))
-    correlating, non_correlating = document.articles > 0
-    axis.add_collection(_underlines(places, correlating, top, colors=ORANGE, linewidths=2.2))
-    axis.add_collection(_underlines(places, non_correlating, top, colors=BLUE, linewidths=1.0))
+    for there, (colour, width) in zip(articles, UNDERLINES, strict=True):
+        line, column, letters = np.array(places)[there].T
+        axis.hlines(top + line + 0.93, column, column + letters, colors=colour, linewidths=width)
 
 
 def _shades(weights: Floats) -> Floats:
@@ -186,16 +177,6 @@ def _shades(weights: Floats) -> Floats:
     shades: Floats = colormaps["OrRd"](0.65 * sizes)
     shades[sizes < 0.01] = (1, 1, 1, 1)
     return shades
-
-
-def _underlines(places: Sequence[Place], below: NDArray[np.bool_], top: float, **look: Any) -> LineCollection:
-    """Lines below some of the words."""
-    ends = []
-    for place, there in zip(places, below, strict=True):
-        if there:
-            height = top + place.line + 0.93
-            ends.append([(place.column, height), (place.column + place.width, height)])
-    return LineCollection(ends, **look)
 
 
 def _mark(weights: Floats) -> str:

@@ -4,9 +4,9 @@ from collections.abc import Callable, Mapping, Sequence
 
 from pandas import DataFrame, Series, concat
 
-from forsooth.frames import only
+from forsooth.frames import only, worded
 from forsooth.stats import Interval, mean_interval, samples_and_trainings
-from forsooth.stats.bootstrap import concept_lead, per_sample, value_array
+from forsooth.stats.bootstrap import concept_lead, per_sample
 from forsooth.stats.correlations import order_correlation, spearman
 from forsooth.stats.intervals import no_interval
 from forsooth.suites.bam.settings import AS_BUILT, NULLS, PUBLISHED
@@ -39,8 +39,8 @@ def claims_idr(table: DataFrame, own: DataFrame) -> list[str]:
     for name in BEST:
         lines += leads(f"{name} has a higher IDR than all others", name, table, own, but=BEST)
     lines.append(random_baseline(own))
-    for name, value, low, high in table[["value", "low", "high"]].itertuples():
-        lines.append(f"{name}: false positives (1 - IDR) {1 - value:.0%} [{1 - high:.0%}, {1 - low:.0%}].")
+    false = (1 - table[["value", "low", "high"]]).reset_index()
+    lines += worded(false, "{method}: false positives (1 - IDR) {value:.0%} [{high:.0%}, {low:.0%}].")
     return lines + robust(table, own)
 
 
@@ -53,9 +53,8 @@ def claims_iir(table: DataFrame, own: DataFrame) -> list[str]:
         claim = f"{name} is more affected than the gradient (IIR of VG less its)"
         lines.append(above(claim, lead(own, "gradient", name)))
     lines += appendix_c(maps, own)
-    nulls = table[table.index.isin(NULLS)]["value"]
-    values = ", ".join(f"{name} {value:.2f}" for name, value in nulls.items())
-    return [*lines, f"Maps that never look at the model: {values}."]
+    nulls = worded(table[table.index.isin(NULLS)].reset_index(), "{method} {value:.2f}")
+    return [*lines, f"Maps that never look at the model: {', '.join(nulls)}."]
 
 
 CLAIMS: Mapping[str, Callable[[DataFrame, DataFrame], list[str]]] = {
@@ -97,26 +96,24 @@ def claims_tcav(table: DataFrame, own: DataFrame) -> list[str]:
     rival = published_maps(table).index[0]
     gap = tcav_lead(own, rival, scores[TCAV] - scores[rival])
     shown = [name for name in dict.fromkeys([TCAV, rival, "grad_cam"]) if name in scores.index]
-    beside = ", ".join(f"{name} {scores[name]:.2f}" for name in shown)
-    messages = only(own, part="concepts", mask="object")["message"]
+    beside = ", ".join(worded(scores.loc[shown].reset_index(), "{method} {value:.2f}"))
+    layers = only(own, part="concepts", mask="object")
     return [
         above(f"TCAV has the highest MCS (its lead over {rival})", gap, more=beside),
-        *(f"TCAV by layer, of which it is the mean. {message}." for message in messages),
+        *worded(layers, "TCAV by layer, of which it is the mean. {message}."),
     ]
 
 
 def tcav_lead(own: DataFrame, rival: str, gap: float) -> Interval:
     """How much higher TCAV is than a map. It has other images than the map, and its random sets."""
-    parts = [
-        only(own, part="concept_inputs", method=TCAV),
-        only(own, part="concept_sets", method=TCAV),
+    concept = only(own, method=TCAV)
+    return concept_lead(
+        gap,
+        only(concept, part="concept_inputs"),
+        only(concept, part="concept_sets"),
         only(own, part="samples", mask="object", method=rival),
-    ]
-    if any(part.empty for part in parts):
-        return no_interval(gap)
-    trainings = sorted(own["model_seed"].unique())
-    arrays = [value_array(part, ["method"], trainings=trainings)[0] for part in parts]
-    return concept_lead(gap, *arrays)
+        trainings=sorted(own["model_seed"].unique()),
+    )
 
 
 def robust(table: DataFrame, own: DataFrame) -> list[str]:

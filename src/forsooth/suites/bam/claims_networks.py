@@ -6,6 +6,7 @@ import numpy as np
 from pandas import DataFrame
 
 from forsooth import papers
+from forsooth.frames import worded
 from forsooth.stats import Interval
 from forsooth.stats.correlations import spearman
 from forsooth.suites.verdicts import outcome, verdict
@@ -31,8 +32,7 @@ def claims_networks(table: DataFrame, classes: Mapping[str, int]) -> list[str]:
 
 
 def share_of(table: DataFrame, net: str, shown: str, metric: str = "accuracy") -> Interval:
-    line = table.loc[(net, shown, metric)]
-    return Interval(line["value"], line["low"], line["high"], int(line["n"]))
+    return Interval.of(table.loc[(net, shown, metric)], "value", "low", "high", "n")
 
 
 def at_chance(claim: str, accuracy: Interval, chance: float) -> str:
@@ -51,11 +51,11 @@ def unharmed(table: DataFrame, net: str, without: str, what: str) -> list[str]:
     both = f"{before.mean:.1%} with both, {after.mean:.1%} without"
     claim = f"{net} is unharmed without {what}"
     line = verdict(claim, after, holds=holds, fails=after.high < before.low, more=both)
-    if (net, without, "confidence_rises") not in table.index:
+    key = (net, without, "confidence_rises")
+    if key not in table.index:
         return [line]
     claim = f"Share of images of {net} that gain confidence without {what}"
     published = papers.table("bam_figure_2").set_index(["net", "shown", "metric"])["value"]
-    key = (net, without, "confidence_rises")
     return [line, confidence(claim, share_of(table, *key), published[key] / 100)]
 
 
@@ -81,7 +81,7 @@ def claims_drop(drops: DataFrame) -> list[str]:
     if len(drops) < FEWEST_KS:
         return ["Too few k to say whether the drop falls with k."]
     order = spearman(drops["k"], drops["value"])
-    points = ", ".join(f"{k:g}: {100 * v:.0f}" for k, v in zip(drops["k"], drops["value"], strict=True))
+    points = ", ".join(worded(drops.assign(value=100 * drops["value"]), "{k:g}: {value:.0f}"))
     holds = order.rho <= PREMISE
     lines = [
         f"The accuracy drop falls as k grows (Spearman's rho <= {PREMISE}): {outcome(holds, not holds)}. "

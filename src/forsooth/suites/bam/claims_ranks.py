@@ -2,19 +2,19 @@
 
 from collections.abc import Mapping, Sequence
 
-import numpy as np
 from pandas import DataFrame
 
-from forsooth.frames import only
-from forsooth.stats.bootstrap import DRAWS, ENDS, draw, resampled_means, resampled_ranks, value_array
+from forsooth.frames import only, without
+from forsooth.records import Facts
+from forsooth.stats.bootstrap import DRAWS, ENDS, draws_of_ranks
 from forsooth.stats.intervals import Floats
 from forsooth.suites.bam.settings import METRICS, PUBLISHED
 from forsooth.suites.verdicts import outcome
+from forsooth.wording import paragraphs
 
 VG = "gradient"
 SURE = 0.95  # share of draws in which a claim on ranks must hold
 FEWEST_MAPS = 3
-CLAIM = "The metrics are complementary (VG: high IDR and IIR, low MCS)"
 
 
 def claims_summary(table: DataFrame, rows: DataFrame) -> list[str]:
@@ -34,20 +34,14 @@ def claims_summary(table: DataFrame, rows: DataFrame) -> list[str]:
 
 
 def complementary(ranks: Mapping[str, int], draws: DataFrame, count: int) -> str:
-    """The verdict, from ranks by metric and from draws of them, of `count` maps."""
-    if draws.empty:
-        words = ", ".join(f"{name} {ranks[name]}" for name in METRICS)
-        return f"{CLAIM}: inconclusive, too few images. Ours, ranks: {words} of {count}."
-    share = share_complementary(draws <= count / 2)
-    ends = draws.quantile(list(ENDS), interpolation="nearest").astype(int)
-    words = ", ".join(f"{name} {ranks[name]} of {count} {ends[name].tolist()}" for name in METRICS)
-    result = outcome(share >= SURE, share <= 1 - SURE)
-    return f"{CLAIM}: {result}. Ours, ranks: {words}; so in {share:.0%} of {DRAWS} draws."
-
-
-def share_complementary(high: DataFrame) -> float:
-    """Of draws in which IDR and IIR rank the method in the upper half and MCS does not."""
-    return float((high["idr"] & high["iir"] & ~high["mcs"]).mean())
+    """The verdict, from ranks by metric and from draws of them, of `count` maps, in complementary.jinja."""
+    found: Facts = {"ranks": ranks, "maps": count, "result": "", "draws": DRAWS}
+    if len(draws):
+        upper = draws <= count / 2  # half of the ranks
+        share = (upper["idr"] & upper["iir"] & ~upper["mcs"]).mean()
+        ends = draws.quantile(list(ENDS), interpolation="nearest").astype(int)
+        found |= {"share": share, "ends": ends, "result": outcome(share >= SURE, share <= 1 - SURE)}
+    return " ".join(paragraphs(__package__, "complementary.jinja", **found))
 
 
 def rank_draws(rows: DataFrame, method: str, methods: Sequence[str]) -> dict[str, Floats]:
@@ -57,14 +51,5 @@ def rank_draws(rows: DataFrame, method: str, methods: Sequence[str]) -> dict[str
     """
     trainings = sorted(rows["model_seed"].unique())
     rows = only(rows, part="samples", mask="object", method=methods)
-    patched = rows["metric"].eq("iir")
-    ranks = {}
-    for pool, own in enumerate((rows[~patched], rows[patched])):
-        values, columns = value_array(own, ["metric", "method"], trainings=trainings)
-        means = resampled_means(values, draw(values.shape[1], len(values), pool=pool))
-        single = np.isfinite(values).any(0).sum(0) < 2
-        means[:, single] = np.nan
-        for metric in own["metric"].unique():
-            places = [columns.index((metric, one)) for one in methods]
-            ranks[metric] = resampled_ranks(means[:, places], methods.index(method))
-    return ranks
+    pools = [without(rows, metric="iir"), only(rows, metric="iir")]
+    return draws_of_ranks(pools, method, methods, trainings=trainings)

@@ -33,14 +33,14 @@ def claims_series(table: DataFrame, rhos: DataFrame, ranges: DataFrame) -> list[
 
 
 def published_rhos(table: DataFrame) -> Iterator[str]:
-    columns = ["rho", "rho_low", "rho_high", "published"]
-    for name, rho, low, high, published in table[columns].itertuples():
+    words = "rho of {name}: {result}. Ours {rho:.2f} [{rho_low:.2f}, {rho_high:.2f}]; published {published:.2f}."
+    for name, line in table.iterrows():
         result = "differs"
-        if low <= published <= high:
+        if line["rho_low"] <= line["published"] <= line["rho_high"]:
             result = "agrees"
-        elif not np.isfinite(low):
+        elif not np.isfinite(line["rho_low"]):
             result = "inconclusive"
-        yield f"rho of {name}: {result}. Ours {rho:.2f} [{low:.2f}, {high:.2f}]; published {published:.2f}."
+        yield words.format(name=name, result=result, **line)
 
 
 def follows_best(short: str, name: str, whom: str, table: DataFrame, rhos: DataFrame) -> list[str]:
@@ -53,15 +53,11 @@ def follows_best(short: str, name: str, whom: str, table: DataFrame, rhos: DataF
         return [f"{claim}: inconclusive, it has no series over k."]
     rival = others.index[0]
     own = table.loc[name, "rho"]
-    draws = (rhos[name] - rhos[rival]).to_numpy()
-    gap = percentile_interval(own - others[rival], draws, fewest(table.loc[[name, rival]]))
-    beside = f"{short} {own:.2f}, {rival} {others[rival]:.2f}"
+    best = others.iloc[0]
+    fewest = int(table.loc[[name, rival], "images"].min())
+    gap = percentile_interval(own - best, rhos[name] - rhos[rival], fewest)
+    beside = f"{short} {own:.2f}, {rival} {best:.2f}"
     return [above(f"{claim} (its rho less that of {rival})", gap, more=beside)]
-
-
-def fewest(table: DataFrame) -> int:
-    """Images of the method that has the fewest."""
-    return int(table["images"].min())
 
 
 def smaller_ranges(maps: DataFrame, ranges: DataFrame) -> list[str]:
@@ -71,8 +67,8 @@ def smaller_ranges(maps: DataFrame, ranges: DataFrame) -> list[str]:
         return []
     own = maps.loc[GC, "range"]
     with np.errstate(divide="ignore", invalid="ignore"):
-        draws = (ranges[list(others.index)].max(axis=1) / ranges[GC]).to_numpy()
-        ratio = percentile_interval(np.divide(others.max(), own), draws, fewest(maps))
+        draws = ranges[others.index].max(axis=1) / ranges[GC]
+        ratio = percentile_interval(np.divide(others.max(), own), draws, int(maps["images"].min()))
     claim = "All maps but GC change at a much smaller scale (the widest range of theirs by that of GC: half or less)"
     beside = f"GC {own:.2f}, the next {others.idxmax()} {others.max():.2f}"
     return [below(claim, ratio, MUCH_SMALLER, beside)]
@@ -83,7 +79,7 @@ def least_range(maps: DataFrame, ranges: DataFrame) -> list[str]:
     if GC not in maps.index or GB not in maps.index:
         return []
     others = maps["range"].drop(GB)
-    draws = (ranges[GB] - ranges[list(others.index)].min(axis=1)).to_numpy()
-    gap = percentile_interval(maps.loc[GB, "range"] - others.min(), draws, fewest(maps))
+    draws = ranges[GB] - ranges[others.index].min(axis=1)
+    gap = percentile_interval(maps.loc[GB, "range"] - others.min(), draws, int(maps["images"].min()))
     claim = "GB evolves minimally (its range less the least of the others)"
     return [below(claim, gap, 0.0, f"least of them {others.idxmin()}")]

@@ -1,12 +1,17 @@
 """The task that asks a method: maps of two networks or of two inputs, and how much each gives to the object."""
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
+import torch
+from pandas import DataFrame
 from torch import Tensor
 
+from forsooth.counted import counted
 from forsooth.engine import FLAT, task
+from forsooth.frames import only, without
 from forsooth.records import BROKEN, SCORED, Cell, Facts, Row, Status
 from forsooth.scores import metric as metric_of
 from forsooth.scores.contrast import g_c, random_masks
@@ -25,7 +30,7 @@ PARTS = {(AS_BUILT, "object"): "samples", (AS_BUILT, "random"): "random"}  # of 
 SIDES = ("first", "second", "right_first", "right_second")  # columns on the two sides of a contrast
 EXAMPLES = {f"f_s os {AS_BUILT}": 0, f"f_o os {AS_BUILT}": 1}  # question whose maps are shown -> y on the page
 Pair = tuple[Side, Side]
-Reason = tuple[Status, str]  # why there is no score, or that it counts: status and message
+Reason = Mapping[str, str]  # status and message of what has no score or a broken promise; empty of all else
 
 
 @task("bam.explain", version=3, spec=FLAT, panel="about")
@@ -40,10 +45,10 @@ def explain_network(*cells: Cell, spec: DataSpec, panel: Panel, ask: Ask) -> Cel
 
 def probe_facts(probe: SaliencyProbe) -> Facts:
     """Who took part; and whether the method failed somewhere, so that it is asked again in the next run."""
-    facts: Facts = {"drawn": class_counts(probe)}
-    if any(note.maps is None for note in probe.notes.values()):
-        facts["failed"] = True
-    return facts | probe.leftovers()
+    notes = probe.notes.values()
+    said = itertools.chain.from_iterable(note.leftovers for note in notes)
+    failed = any(note.maps is None for note in notes)
+    return {"drawn": class_counts(probe), "failed": failed, "said": list(dict.fromkeys(said))}
 
 
 def contrast_rows(probe: SaliencyProbe, patches: Cell | None, template: Row) -> list[Row]:
@@ -85,7 +90,7 @@ def coarse(probe: SaliencyProbe, template: Row) -> list[Row]:
     rows: list[Row] = []
     for placing in probe.ask.placings:
         if placing == AS_BUILT:
-            rows += [whole_row(template, metric, why) for metric, why in lost.items() if why]
+            rows += [without_score(template, metric, why) for metric, why in lost.items() if why]
         if lost["idr"]:
             continue  # f_s is one of both pairs
         seen = data.images(probe.spec, None, count=probe.ask.count(placing), placing=placing)
@@ -110,26 +115,26 @@ def placing_rows(probe: SaliencyProbe, template: Row, pairs: Mapping[str, Pair],
     placing = str(template.columns["placing"])
     draw = generator(probe.ask.seed, "random mask", placing)
     masks = {"object": seen.mask, "random": random_masks(seen.mask, generator=draw)}
-    rows: dict[str, list[Row]] = {}
+    rows: list[Row] = []
     for kind, mask in masks.items():
-        rows[kind] = []
+        own = template.having(mask=kind, part=PARTS.get((placing, kind), "robustness"))
+        compared: list[Row] = []
         for metric, pair in pairs.items():
-            own = template.having(metric=metric, mask=kind, part=PARTS.get((placing, kind), "robustness"))
-            rows[kind] += compare(own, pair, mask, seen.rows)
-    if placing != AS_BUILT:
-        return rows["object"] + rows["random"]
-    return rows["object"] + trial_rows(rows["object"], probe.ask.trials) + rows["random"]
+            compared += compare(own.having(metric=metric), pair, mask, seen.rows)
+        rows += compared
+        if own.part == "samples":
+            rows += trial_rows(compared, probe.ask.trials)
+    return rows
 
 
 def independent(probe: SaliencyProbe, patches: Cell | None, template: Row) -> list[Row]:
     """f_∅ on scenes with a functionless patch, and without."""
     lost = why_not(probe, ("f_0",))
     if lost:
-        return [whole_row(template, "iir", lost)]
+        return [without_score(template, "iir", lost)]
     if patches is None:
-        return [whole_row(template, "iir", ("skipped", "no patches were asked for"))]
-    seen = data.images(probe.spec, 1.0, count=len(patches.tensors["x"]))
-    seen = Images(*(part[: probe.ask.samples] for part in seen))
+        return [without_score(template, "iir", {"status": "skipped", "message": "no patches were asked for"})]
+    seen = data.images(probe.spec, 1.0, count=min(probe.ask.samples, len(patches.tensors["x"])))
     pair = patched_pair(probe, seen, patches)
     rows = compare(template.having(metric="iir"), pair, seen.mask, seen.rows, zero=probe.ask.zero)
     return rows + trial_rows(rows, probe.ask.trials)
@@ -137,10 +142,10 @@ def independent(probe: SaliencyProbe, patches: Cell | None, template: Row) -> li
 
 def patched_pair(probe: SaliencyProbe, seen: Images, patches: Cell) -> Pair:
     """f_∅ on scenes with a patch and without. X_corr is of those without, and of patches that were found."""
+    x, found = (patches.tensors[name][: len(seen.rows)] for name in ("x", "found"))
     before = probe.side("f_0", seen, seen.s, which="s")
-    after = probe.side("f_0", seen, patches.tensors["x"][: len(seen.rows)], which="s + patch")
-    found = patches.tensors["found"][: len(seen.rows)].bool()
-    return replace(after, correct=found), before
+    after = probe.side("f_0", seen, x, which="s + patch")
+    return replace(after, correct=found.bool()), before
 
 
 def fine(probe: SaliencyProbe, template: Row) -> list[Row]:
@@ -157,21 +162,20 @@ def fine(probe: SaliencyProbe, template: Row) -> list[Row]:
     return rows
 
 
-def why_not(probe: SaliencyProbe, names: Sequence[str]) -> Reason | None:
-    """Status and message where these networks cannot be compared."""
+def why_not(probe: SaliencyProbe, names: Sequence[str]) -> Reason:
+    """Why these networks cannot be compared; empty where they can."""
     absent = [name for name in names if name not in probe.nets]
     if absent:
-        return "skipped", f"{', '.join(absent)} not trained"
+        return {"status": "skipped", "message": f"{', '.join(absent)} not trained"}
     below = [name for name in names if not facts_of(probe.nets[name]).passed]
     if below:
-        return "below gate", f"{', '.join(below)} below the gate: not explained"
-    return None
+        return {"status": "below gate", "message": f"{', '.join(below)} below the gate: not explained"}
+    return {}
 
 
-def whole_row(template: Row, metric: str, why: Reason) -> Row:
+def without_score(template: Row, metric: str, why: Reason) -> Row:
     """The row of a metric that nobody can be asked for."""
-    status, message = why
-    return template.having(part="scores", metric=metric, value=float("nan"), status=status, message=message)
+    return template.having(part="scores", metric=metric, value=torch.nan, **why)
 
 
 def compare(template: Row, sides: Pair, mask: Tensor, samples: Tensor, *, zero: str = "undefined") -> list[Row]:
@@ -193,30 +197,24 @@ def compare(template: Row, sides: Pair, mask: Tensor, samples: Tensor, *, zero: 
         right_first=one.correct.int(),
         right_second=two.correct.int(),
     )
-    reasons = [pair_status(sides, place, metric, row.value) for place, row in enumerate(rows)]
-    return [row.having(status=status, message=why) for row, (status, why) in zip(rows, reasons, strict=True)]
+    return [row.having(**pair_status(sides, place, metric, row.value)) for place, row in enumerate(rows)]
 
 
 def pair_status(sides: Pair, place: int, metric: str, value: float | None) -> Reason:
-    """The status of one image of two sides, and why."""
+    """What is the matter with one image of two sides."""
     wrong = [side.name for side in sides if not bool(side.correct[place])]
     if wrong:
         why = "no patch was found, or wrong class" if metric == "iir" else "wrong class"
-        return NO_CORRECT_INPUT, f"{why}: {' and '.join(dict.fromkeys(wrong))}"
-    status = worst_status([side.status[place] for side in sides])
-    if status in SCORED and value != value:
-        return "undefined", "nothing of the map is positive there before and after"
-    if status == BROKEN:
-        return status, "a map misses the sum that its method promises"
-    return status, next((side.message for side in sides if side.message), "")
-
-
-def worst_status(states: Sequence[Status]) -> Status:
-    """The first status that leaves no score; else that of a broken promise, if any."""
-    for state in states:
-        if state not in SCORED:
-            return state
-    return BROKEN if BROKEN in states else "ok"
+        return {"status": NO_CORRECT_INPUT, "message": f"{why}: {' and '.join(dict.fromkeys(wrong))}"}
+    states = [side.status[place] for side in sides]
+    silent = [state for state in states if state not in SCORED]
+    if silent:
+        return {"status": silent[0], "message": next((side.message for side in sides if side.message), "")}
+    if value != value:
+        return {"status": "undefined", "message": "nothing of the map is positive there before and after"}
+    if BROKEN in states:
+        return {"status": BROKEN, "message": "a map misses the sum that its method promises"}
+    return {}
 
 
 def trial_rows(rows: Sequence[Row], trials: int) -> list[Row]:
@@ -235,29 +233,15 @@ def trial_rows(rows: Sequence[Row], trials: int) -> list[Row]:
 
 def trial_mean(template: Row, rows: Sequence[Row]) -> Row:
     """The mean of one trial. Who has no score in X_corr counts as the worst."""
-    members = [row for row in rows if row.status != NO_CORRECT_INPUT]
-    if not members:
-        return template.having(value=float("nan"), status=NO_CORRECT_INPUT, message="no image in X_corr")
-    worst = metric_of(str(template.metric)).bounds[0]
-    values = [score_or(row, worst) for row in members]
-    status, message = trial_status(members)
-    return template.having(value=sum(values) / len(values), status=status, message=message)
-
-
-def trial_status(members: Sequence[Row]) -> Reason:
-    """That a promise is broken somewhere, or, where nobody has a score, why the first has none."""
-    scored = [row for row in members if row.status in SCORED]
-    for row in scored or members:
-        if row.status != "ok":
-            return row.status, row.message
-    return "ok", ""
-
-
-def score_or(row: Row, worst: float) -> float:
-    """The value of a row that has a score, else the worst."""
-    if row.status in SCORED and row.value is not None:
-        return row.value
-    return worst
+    members = counted(DataFrame([row.flat() for row in rows]), metric_of(str(template.metric)))
+    if members.empty:
+        return template.having(value=torch.nan, status=NO_CORRECT_INPUT, message="no image in X_corr")
+    mean = template.having(value=sum(members["value"]) / len(members), status="ok", message="")
+    # that a promise is broken somewhere, or, where nobody has a score, why the first has none
+    speaking = without(only(members, failed=members["failed"].all()), status="ok")
+    if len(speaking):
+        return mean.having(**speaking[["status", "message"]].iloc[0])
+    return mean
 
 
 def album_of(probe: SaliencyProbe, panel: Panel) -> Album:

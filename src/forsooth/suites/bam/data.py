@@ -124,9 +124,7 @@ def images(
 
 def labels_of(net: NetSpec, seen: Images) -> Tensor:
     """(n,) what the network should say."""
-    if net.label == "object":
-        return seen.kind
-    return seen.scene
+    return {"object": seen.kind, "scene": seen.scene}[net.label]
 
 
 def background(spec: DataSpec, net: NetSpec, *, count: int) -> tuple[Selection, Tensor]:

@@ -3,7 +3,7 @@
 All numbers come from `tables`, as those of the reproductions do.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -12,10 +12,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from pandas import DataFrame, concat
 
-from forsooth.frames import only
-from forsooth.report.aggregate import Results
-from forsooth.report.axes import Look, legend_below, marks, names_beside
-from forsooth.report.drawing import BLUE, INK, MUTED, NULL, ORANGE, VERMILION, Drawing, Tables, colours, note, sheet
+from forsooth.frames import only, without
+from forsooth.report.aggregate import Results, methods_in
+from forsooth.report.axes import Look, legend_below, legend_beside, line_styles, marks, names_beside, wide_axes
+from forsooth.report.drawing import BLUE, INK, MUTED, NULL, ORANGE, VERMILION, Drawing, Tables, note, sheet
+from forsooth.report.maps import nulls
 from forsooth.stats.bootstrap import TRIALS
 from forsooth.suites.bam import tables as numbers
 from forsooth.suites.bam.tasks import UNFAMILIAR
@@ -40,52 +41,46 @@ MARKS = (
 )
 
 
+Drawn = tuple[int, Figure] | None  # how much is shown, and the figure; None where there is nothing to show
+
+
 class Exhibit(NamedTuple):
     """A figure for each architecture.
 
     alt   with the places {count} and {model}
-    draw  (results, rows of one architecture) -> how much is shown and the figure; None where there is nothing to show
+    draw  (results, rows of one architecture) -> what is drawn
     """
 
     name: str
     title: str
     caption: str
     alt: str
-    draw: Callable[[Results, DataFrame], tuple[int, Figure] | None]
+    draw: Callable[[Results, DataFrame], Drawn]
 
 
 def draw_exhibit(results: Results, tables: Tables, *, exhibit: Exhibit) -> Iterator[Drawing]:
-    """The figure of every architecture; none of a run of another suite."""
-    for model, end, rows in each_model(results):
-        drawn = exhibit.draw(results, rows)
+    """The figure of every architecture, whose name is behind its own where there are several."""
+    rows = results.rows
+    if not set(rows.columns) >= COLUMNS:  # of a run of another suite
+        return
+    models = without(rows, model="")["model"].unique()
+    for model in models:
+        drawn = exhibit.draw(results, only(rows, model=model))
         if drawn is not None:
             count, figure = drawn
-            alt = exhibit.alt.format(count=count, model=model)
-            yield Drawing(exhibit.name + end, exhibit.title, exhibit.caption, alt, figure)
+            name = exhibit.name + f"_{model}" * (len(models) > 1)
+            yield Drawing(name, exhibit.title, exhibit.caption, exhibit.alt.format(count=count, model=model), figure)
 
 
-def each_model(results: Results) -> Iterator[tuple[str, str, DataFrame]]:
-    """Each architecture with its rows, and what to put behind names where there are several."""
-    rows = results.rows
-    if not set(rows.columns) >= COLUMNS:
-        return
-    models = [str(model) for model in rows["model"].unique() if model]
-    for model in models:
-        end = f"_{model}" * (len(models) > 1)
-        yield model, end, only(rows, model=model)
-
-
-def in_order(results: Results, methods: Iterable[str]) -> dict[str, bool]:
-    """Methods as the run lists them, TCAV last: name -> whether it never looks at the model."""
-    shown = set(methods)
-    known = results.run["methods"]
-    order = {name: bool(facts.get("null")) for name, facts in known.items() if name in shown}
-    if numbers.TCAV in shown:
+def in_order(results: Results, table: DataFrame) -> dict[str, bool]:
+    """The methods of a table as the run lists them, TCAV last: name -> whether it never looks at the model."""
+    order = {name: name in nulls(results) for name in methods_in(results, table)}
+    if table["method"].eq(numbers.TCAV).any():
         order[numbers.TCAV] = False
     return order
 
 
-def verification(results: Results, rows: DataFrame) -> tuple[int, Figure] | None:
+def verification(results: Results, rows: DataFrame) -> Drawn:
     """Fig. 2: test accuracy of every network with and without the common feature."""
     table = numbers.verification_table(rows)
     if table.empty:
@@ -96,8 +91,10 @@ def verification(results: Results, rows: DataFrame) -> tuple[int, Figure] | None
     figure = sheet(7.5, 1.3 + 0.27 * len(nets))
     axis = figure.subplots()
     for line in only(table, metric="accuracy").itertuples():
-        hollow = strange.get((line.net, line.shown), 0.0) > UNFAMILIAR
-        dot(axis, 100 * line.value, nets.index(line.net), SHOWN[line.shown], hollow=hollow)
+        look = SHOWN[line.shown]
+        face = "white" if strange.get((line.net, line.shown), 0.0) > UNFAMILIAR else look.colour
+        place = (100 * line.value, nets.index(line.net))
+        axis.scatter(*place, s=34, marker=look.marker, color=face, edgecolor=look.colour, zorder=3)
     labels = {net: f"{net} ({share:.0%} rise)" for net, share in rises.items()}
     names_beside(axis, [labels.get(net, net) for net in nets])
     axis.set(xlim=(-3, 103), xlabel="test accuracy, %")
@@ -105,18 +102,13 @@ def verification(results: Results, rows: DataFrame) -> tuple[int, Figure] | None
     return len(nets), figure
 
 
-def dot(axis: Axes, x: float, y: float, look: Look, *, hollow: bool) -> None:
-    face = "white" if hollow else look.colour
-    axis.scatter(x, y, s=34, marker=look.marker, color=face, edgecolor=look.colour, zorder=3)
-
-
-def contrasts(results: Results, rows: DataFrame) -> tuple[int, Figure] | None:
+def contrasts(results: Results, rows: DataFrame) -> Drawn:
     """Figs. 4, 8 and 10: MCS, IDR and IIR as bars, with random masks and other places beside."""
     tables = {metric: numbers.contrast_table(rows, metric) for metric in METRICS}
     everyone = concat(tables.values())
     if everyone.empty:
         return None
-    methods = in_order(results, everyone["method"])
+    methods = in_order(results, everyone)
     figure = sheet(11.4, 1.3 + 0.25 * len(methods))
     axes = figure.subplots(1, len(METRICS), sharey=True)
     names_beside(axes[0], list(methods))
@@ -135,8 +127,7 @@ def bar(axis: Axes, line: Mapping[str, Any], place: int, *, null: bool) -> None:
     """One method in one metric: a line of `contrast_table`."""
     if np.isnan(line["value"]):
         return
-    colour = NULL if null else BLUE
-    axis.barh(place, line["value"], height=0.62, color=colour, alpha=0.75)
+    axis.barh(place, line["value"], height=0.62, color=NULL if null else BLUE, alpha=0.75)
     if np.isfinite(line["low"]):
         axis.hlines(place, line["low"], line["high"], color=INK, linewidth=1.4)
     if np.isfinite(line["sd"]):
@@ -147,7 +138,7 @@ def bar(axis: Axes, line: Mapping[str, Any], place: int, *, null: bool) -> None:
     axis.scatter(moved, [place] * len(moved), marker="^", s=16, color=VERMILION, zorder=3)
 
 
-def series(results: Results, rows: DataFrame) -> tuple[int, Figure] | None:
+def series(results: Results, rows: DataFrame) -> Drawn:
     """Figs. 6 and 13: MCS against the commonality k, and the accuracy drop that it should follow."""
     drop = numbers.drop_table(rows)
     if len(drop) < numbers.LEAST_KS:
@@ -155,59 +146,42 @@ def series(results: Results, rows: DataFrame) -> tuple[int, Figure] | None:
     table = numbers.series_table(rows)
     if table.empty:
         return None
-    methods = in_order(results, table["method"])
+    looks = styles(in_order(results, table))
     table = table.set_index("method")
-    figure, axis = wide_axes(len(methods))
+    figure, axis = wide_axes(len(looks))
     axis.plot(drop["k"], drop["value"], color=INK, linestyle="--", linewidth=2, label="accuracy drop")
     means = table[[f"k_{k:g}" for k in drop["k"]]]
-    for method, look in styles(methods).items():
+    for method, look in looks.items():
         rho = table.loc[method, "rho"]
         label = method if np.isnan(rho) else f"{method} {rho:+.2f}"
         axis.plot(drop["k"], means.loc[method].astype(float), marker="o", markersize=3, label=label, **look)
     axis.set(xlabel="k, share of classes that have the feature", ylabel="MCS; accuracy drop")
-    legend_right(figure)
-    return len(methods), figure
-
-
-def wide_axes(methods: int) -> tuple[Figure, Axes]:
-    """Axes beside which there is room for the names of so many methods."""
-    figure = sheet(9.5, 0.9 + max(3.6, 0.19 * methods))
-    axis = figure.subplots()
-    axis.grid(axis="y")
-    return figure, axis
-
-
-def legend_right(figure: Figure) -> None:
-    figure.legend(loc="center right", frameon=False, fontsize=7)
-    figure.tight_layout(rect=(0, 0, 0.7, 1))
+    legend_beside(figure, left=0.7)
+    return len(looks), figure
 
 
 def styles(methods: Mapping[str, bool]) -> dict[str, dict[str, Any]]:
-    """How the line of each method is drawn: dashed grey of one that never looks at the model."""
-    shade = colours(list(methods), methods)
-    looks = {}
-    for method, null in methods.items():
-        style = "--" if null else "-"
-        if method == numbers.TCAV:
-            style = ":"
-        looks[method] = {"color": shade[method], "linestyle": style}
+    """How the line of each method is drawn: that of TCAV, which has no map, is dotted."""
+    looks = line_styles(methods)
+    if numbers.TCAV in looks:
+        looks[numbers.TCAV]["linestyle"] = ":"
     return looks
 
 
-def patches(results: Results, rows: DataFrame) -> tuple[int, Figure] | None:
+def patches(results: Results, rows: DataFrame) -> Drawn:
     """IIR against the threshold t."""
     own = numbers.taking_part(only(rows, part="samples", metric="iir"), "iir")
     if own.empty:
         return None
-    methods = in_order(results, own["method"])
-    figure, axis = wide_axes(len(methods))
-    for method, look in styles(methods).items():
+    looks = styles(in_order(results, own))
+    figure, axis = wide_axes(len(looks))
+    for method, look in looks.items():
         rates = numbers.iir_over_thresholds(only(own, method=method), THRESHOLDS)
         axis.plot(PERCENT, rates, label=method, **look)
     axis.axvline(10, color=MUTED, linewidth=0.8)
     axis.set(xlabel="threshold t, % of the saliency before", ylabel="IIR", ylim=(-0.02, 1.02))
-    legend_right(figure)
-    return len(methods), figure
+    legend_beside(figure, left=0.7)
+    return len(looks), figure
 
 
 EXHIBITS = (

@@ -17,12 +17,13 @@ from forsooth.suites.bam import contrasts, tasks, tcav
 from forsooth.suites.bam.data import DataSpec, data_spec, dataset
 from forsooth.suites.bam.settings import AS_BUILT, Settings, check
 from forsooth.suites.bam.specs import Ask, ConceptAsk, NetSpec, Panel, fine_name
+from forsooth.wording import paragraphs
 
 SEARCHES = {"ours": functionless.DEFAULT, "printed": functionless.PRINTED, "released": functionless.RELEASED}
 CONCEPTS = {"ridge": concepts.CLOSED_FORM, "sgd": concepts.RELEASED}
 # ResNet-50 from nothing, where the paper fine-tunes ImageNet weights; optimiser and rates are stated nowhere.
-PAPER_RECIPE = replace(recipes.RESIDUAL, gate=0.5)
-QUICK_RECIPE = replace(recipes.PLANTED_QUICK, stop_at=None, checkpoints=None, gate=0.5)
+PAPER_RECIPE = recipes.RESIDUAL
+QUICK_RECIPE = replace(recipes.PLANTED_QUICK, stop_at=None, checkpoints=None)
 RECIPES = {"paper": PAPER_RECIPE, "quick": QUICK_RECIPE}
 AT_LEAST = 5  # images of a trial: the share of hits of one image is 0 or 1
 FACTORS = ("placing", "model")
@@ -67,8 +68,7 @@ def datasets(settings: Settings, choice: Choice) -> Iterator[tuple[str, Dataset]
 
 def round_tasks(this: Round, methods: Sequence[Method]) -> list[planning.Work]:
     trained = [training_task(this, net) for net in networks(this.settings)]
-    device = this.choice.device
-    verified = make_task(tasks.verify, this.arguments(device=device), trained, name="verify")
+    verified = make_task(tasks.verify, this.arguments(device=this.choice.device), trained, name="verify")
     patches = patching_task(this, trained[COARSE.index(F_0)])
     planned: list[planning.Work] = [*trained, verified, patches, concept_task(this, trained)]
     if this.panel.model_seed == 0:
@@ -104,12 +104,10 @@ def training_task(this: Round, net: NetSpec) -> Task:
 
 
 def recipe_of(settings: Settings) -> Recipe:
-    recipe = replace(RECIPES[settings.recipe], gate=settings.gate, restarts=0)
-    if settings.epochs:
-        recipe = replace(recipe, epochs=settings.epochs)
-    if settings.stop_at is not None:
-        recipe = replace(recipe, stop_at=settings.stop_at)
-    return recipe
+    known = RECIPES[settings.recipe]
+    stop_at = known.stop_at if settings.stop_at is None else settings.stop_at
+    epochs = settings.epochs or known.epochs
+    return replace(known, gate=settings.gate, restarts=0, epochs=epochs, stop_at=stop_at)
 
 
 def patching_task(this: Round, trained: Task) -> Task:
@@ -137,7 +135,7 @@ def explaining_task(this: Round, method: Method, needs: Sequence[Task]) -> Task:
     settings = this.settings
     most = settings.samples
     placings = names.kept(settings.placings, this.choice.only, "placing")
-    if expensive(method):
+    if method.cost == "expensive":
         most = settings.samples_expensive
         placings = [AS_BUILT]
     samples = min(most, settings.samples)
@@ -158,27 +156,7 @@ def explaining_task(this: Round, method: Method, needs: Sequence[Task]) -> Task:
     return make_task(contrasts.explain_network, this.arguments(ask=ask), needs, name=f"explain: {method.name}")
 
 
-def expensive(method: Method) -> bool:
-    """Whether a map takes so long that fewer images are explained."""
-    return method.cost == "expensive"
-
-
-def facts(settings: Settings) -> tuple[str, ...]:
-    sentences = [
-        "mcs: the object's mean saliency in f_o, which needs it, less that in f_s, which does not. idr: how often the "
-        "object is given less than the part of the scene that it covers. iir: how often a patch that changes no output "
-        "changes the saliency of its place by less than 10 %.",
-        f"A line of the ranking is the mean over one of {settings.trials} trials without common images; single images "
-        "are in the rows of the part samples. Counted are images that both sides classify correctly (X_corr). Maps are "
-        "of the predicted class, their positive part, channel mean, cut at the 99th percentile.",
-        "A constant map has mcs 0 and idr 0 and the best iir: no single score of the three tells whether a method is "
-        "good.",
-        "In the examples y=1 is f_o and y=0 is f_s, on the same images; truth is the object.",
-    ]
-    slow = [name for name in settings.methods if expensive(plugins.method(name, METHODS))]
-    if slow and settings.samples_expensive < settings.samples:
-        sentences.append(
-            f"{', '.join(slow)} takes hundreds of gradients for a map and is asked about "
-            f"{settings.samples_expensive} images."
-        )
-    return tuple(sentences)
+def facts(settings: Settings) -> list[str]:
+    """What a reader of the page must know, in facts.jinja."""
+    slow = [name for name in settings.methods if plugins.method(name, METHODS).cost == "expensive"]
+    return paragraphs(__package__, "facts.jinja", settings=settings, slow=slow)

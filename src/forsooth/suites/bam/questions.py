@@ -75,25 +75,15 @@ class SaliencyProbe:
         correct = question.target.cpu() == data.labels_of(facts_of(self.nets[name]).net, seen)
         answer = explain.attribute(self.ask.method, question)
         maps = answer.tensors.get("maps")
-        leftovers = tuple(answer.facts.get("said", ()))
-        self.notes[f"{name} {which}"] = Note(None, None, leftovers)
+        gap = explain.gaps(answer)
+        shown = None if maps is None else maps[:SHOWN]
+        self.notes[f"{name} {which}"] = Note(shown, gap, tuple(answer.facts.get("said", ())))
         if maps is None:
             nothing = torch.full_like(seen.mask, torch.nan, dtype=torch.float32)
             states = (answer.facts["status"],) * len(x)
             return Side(name, nothing, correct, states, answer.facts["message"])
-        gap = explain.gaps(answer)
-        self.notes[f"{name} {which}"] = Note(maps[:SHOWN], gap, leftovers)
         saliency = reduced(maps, percentile=self.ask.percentile, lowest=self.ask.lowest)
         return Side(name, saliency, correct, map_states(maps, saliency, gap))
-
-    def leftovers(self) -> dict[str, list[str]]:
-        """Facts with what the method left behind, if anything."""
-        sentences: list[str] = []
-        for note in self.notes.values():
-            sentences += note.leftovers
-        if not sentences:
-            return {}
-        return {"said": list(dict.fromkeys(sentences))}
 
     def question(self, name: str, seen: Images, x: Tensor, *, which: str) -> explain.Question:
         device = self.ask.device
@@ -116,21 +106,19 @@ class SaliencyProbe:
 
 def map_states(maps: Tensor, saliency: Tensor, gap: Tensor | None) -> tuple[Status, ...]:
     """What is the matter with each map. maps (n, c, h, w), saliency (n, h, w), gap (n,) or None"""
-    states = [map_state(one, reduction) for one, reduction in zip(maps, saliency, strict=True)]
     if gap is None:
-        return tuple(states)
-    for place, missed in enumerate(gap.tolist()):
-        if states[place] == "ok" and missed > TOLERANCE:
-            states[place] = BROKEN
-    return tuple(states)
+        gap = torch.zeros(len(maps))
+    return tuple(map(map_state, maps, saliency, gap))
 
 
-def map_state(one: Tensor, saliency: Tensor) -> Status:
-    """What is the matter with one map (c, h, w), whose saliency is (h, w)."""
+def map_state(one: Tensor, saliency: Tensor, gap: Tensor) -> Status:
+    """What is the matter with one map (c, h, w), whose saliency is (h, w) and whose promise is missed by `gap` ()."""
     if not bool(one.isfinite().all()):
         return "not finite"
     if not bool((one > 0).any()):
         return "zero map"  # nothing positive: there is nothing to scale
     if bool(saliency.isnan().any()):
         return "undefined"
+    if float(gap) > TOLERANCE:
+        return BROKEN
     return "ok"

@@ -7,7 +7,7 @@ from functools import partial
 from pandas import DataFrame, concat
 
 from forsooth import papers
-from forsooth.frames import only, without
+from forsooth.frames import only, without, worded
 from forsooth.records import Judgement, Outcome, Reproduction, UsageError
 from forsooth.stats.bootstrap import DRAWS
 from forsooth.suites.bam import tables
@@ -18,6 +18,7 @@ from forsooth.suites.bam.claims_series import claims_series
 from forsooth.suites.bam.plan import plan
 from forsooth.suites.bam.settings import KS, MORE, NULLS, PAPER, PUBLISHED, QUICK, Settings
 from forsooth.suites.verdicts import judgement
+from forsooth.wording import paragraphs
 
 # Without the user's data the figures are made at the scale of the embedded ones, of networks trained to the end.
 EMBEDDED = replace(
@@ -38,10 +39,9 @@ VERIFIED = ("accuracy", "confidence_rises", "drop")
 def judge_networks(outcome: Outcome) -> Judgement:
     """Fig. 2: what the networks need, and whether the drop falls as k grows."""
     shares = only(tables.verification_table(outcome.rows), metric=VERIFIED)
-    table = shares[["net", "shown", "k", "metric", "value", "low", "high", "n"]].copy()
+    table = shares.copy()
     table[["value", "low", "high"]] *= 100
-    published = papers.table("bam_figure_2").drop(columns="k").rename(columns={"value": "published"})
-    table = table.merge(published, on=["net", "shown", "metric"], how="left").round(1)
+    table = papers.beside(table, "bam_figure_2", ["net", "shown", "metric"], value="published").round(1)
     lines = [about(outcome.rows)]
     lines += claims_networks(shares.set_index(["net", "shown", "metric"]), class_numbers(outcome))
     lines += claims_drop(tables.drop_table(outcome.rows))
@@ -79,15 +79,11 @@ def contrasts(rows: DataFrame, metrics: Sequence[str]) -> tuple[DataFrame, list[
             parts.append(tables.contrast_table(rows, metric))
             lines += CLAIMS[metric](parts[-1].set_index("method"), own)
         else:
-            lines.append(f"{metric}: nothing to judge ({reasons(everyone)}).")
+            reasons = dict.fromkeys(without(everyone, message="")["message"])
+            lines.append(f"{metric}: nothing to judge ({', '.join(reasons)}).")
     if not parts:
         raise UsageError(" ".join(lines))
     return concat(parts, ignore_index=True).round(4), lines
-
-
-def reasons(rows: DataFrame) -> str:
-    """Why there are no scores, each reason once."""
-    return ", ".join(dict.fromkeys(without(rows, message="")["message"]))
 
 
 def judge_series(outcome: Outcome) -> Judgement:
@@ -97,31 +93,25 @@ def judge_series(outcome: Outcome) -> Judgement:
     if table.empty:
         least = tables.LEAST_KS
         raise UsageError(f"fewer than {least} k have an image of the first class that f_s_k and f_s_1 both get right")
-    published = papers.table("bam_figure_13").rename(columns={"rho": "published"})[["method", "published"]]
-    table = table.merge(published, on="method", how="left")
+    table = papers.beside(table, "bam_figure_13", ["method"], rho="published")
     draws = tables.draws_of_series(rows, table[table["published"].notna()]["method"])
     lines = [about(rows), *claims_drop(tables.drop_table(rows)), *claims_series(table, *draws)]
     return judgement(table.round(4), lines)
 
 
 def about(rows: DataFrame) -> str:
-    """Of which networks the numbers are, and over what their intervals."""
+    """Of which networks the numbers are, and over what their intervals, in about.jinja."""
     trained = only(rows, part="training", metric="accuracy")
-    trainings = trained["model_seed"].nunique()
-    mean = trained.groupby("net", sort=False)["value"].mean()
-    accuracy = ", ".join(f"{net} {value:.0%}" for net, value in mean.items())
-    how = f"test accuracy: {accuracy}. Intervals are over images of one training each, TCAV's also over random sets."
-    if trainings > 1:
-        how = (
-            f"{trainings} trainings of each, mean test accuracy: {accuracy}. An image counts once, with its mean over "
-            "them. Intervals of scores, leads and accuracies are over images and trainings, by Student's t for as many "
-            f"trainings; all others are of {DRAWS} draws of images and trainings; TCAV's are also over random sets."
-        )
-    return (
-        f"{len(trained)} networks ({', '.join(dict.fromkeys(trained['model']))}), {how} A map that says nothing has "
-        "the worst value (failed: their share; value_defined leaves them out). The paper prints its bars without "
-        "numbers, so claims are judged, not values."
+    words = paragraphs(
+        __package__,
+        "about.jinja",
+        networks=len(trained),
+        models=trained["model"].unique(),
+        trainings=trained["model_seed"].nunique(),
+        accuracy=worded(trained.groupby("net", sort=False, as_index=False)["value"].mean(), "{net} {value:.0%}"),
+        draws=DRAWS,
     )
+    return " ".join(words)
 
 
 def reproduction(

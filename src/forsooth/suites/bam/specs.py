@@ -1,7 +1,7 @@
 """What the tasks of the BAM suite are asked with. Words in keys of cells stay as they were: see `metadata`."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Literal
 
 from forsooth.attributions import concepts
@@ -43,16 +43,7 @@ class Panel:
 
     def row(self, part: str, *, method: str = "") -> Row:
         """A row about no single sample, for others to complete."""
-        return Row(
-            suite=self.suite,
-            part=part,
-            dataset=DATASET,
-            model=self.model,
-            model_seed=self.model_seed,
-            method=method,
-            sample=WHOLE,
-            columns={"placing": self.placing},
-        )
+        return Row(self.suite, part, DATASET, sample=WHOLE).having(method=method, **asdict(self))
 
 
 @dataclass(frozen=True)

@@ -1,19 +1,19 @@
 """From the rows of a run to the numbers of its figures: the page and the reproductions read the same tables."""
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from functools import partial
 
 import numpy as np
 from pandas import DataFrame, concat
 
 from forsooth.counted import counted
-from forsooth.frames import only
+from forsooth.frames import lines_by, only
 from forsooth.records import Facts
 from forsooth.scores import metric as metric_of
 from forsooth.scores.contrast import relative_difference
 from forsooth.stats import Interval, crossed_interval, samples_and_trainings
 from forsooth.stats.bootstrap import everything_once, per_sample, resampled_means, spread_over_trials, value_array
-from forsooth.stats.correlations import Series, drop_correlation, series_draws
+from forsooth.stats.correlations import Accuracies, Series, drop_correlation, series_draws
 from forsooth.stats.intervals import Floats, no_interval, pooled_share_interval
 from forsooth.suites.bam.settings import AS_BUILT
 
@@ -51,35 +51,34 @@ def contrast_table(rows: DataFrame, metric: str) -> DataFrame:
              worst; value_defined: the mean without them
     """
     everyone = coarse_rows(rows, metric)
-    own = taking_part(everyone, metric)
-    lines = []
-    for method in dict.fromkeys(own["method"]):
-        mine = only(own, method=method)
-        line = {"metric": metric, "method": method, **contrast_columns(mine, metric, method)}
-        if metric == "iir":
-            line |= patch_columns(only(mine, part="samples"))
-        if metric == "mcs" and method != TCAV:
-            line["own_sets"] = own_sets(only(everyone, method=method, part="samples"))
-        scored = of_object(mine)
-        defined = means_of(scored[~scored["failed"]])
-        lines.append({**line, "failed": scored["failed"].mean(), "value_defined": defined})
-    return DataFrame(lines)
+    line_of = partial(contrast_line, everyone=only(everyone, part="samples"))
+    return lines_by(taking_part(everyone, metric), ["metric", "method"], line_of)
+
+
+def contrast_line(rows: DataFrame, *, everyone: DataFrame) -> dict[str, float]:
+    """The columns of one metric and method. everyone: the rows of all images, also of those outside X_corr"""
+    metric, method = rows[["metric", "method"]].iloc[0]
+    scored = of_object(rows)
+    moved = only(rows, part="robustness", mask="object").groupby("placing", sort=False)
+    interval = concept_interval(rows)
+    if method != TCAV:
+        interval = samples_and_trainings(scored, bounds=metric_of(metric).bounds, share=metric != "mcs")
+    line = {
+        **interval.columns("value", "low", "high", "images"),
+        "sd": spread_over_trials(per_sample(scored)),
+        "random_mask": means_of(only(rows, mask="random", placing=AS_BUILT)),
+        **{f"at_{placing}": means_of(part) for placing, part in moved},
+    }
+    if metric == "iir":
+        line |= patch_columns(only(rows, part="samples"))
+    if metric == "mcs" and method != TCAV:
+        line["own_sets"] = own_sets(only(everyone, method=method))
+    return {**line, "failed": scored["failed"].mean(), "value_defined": means_of(only(scored, failed=False))}
 
 
 def means_of(rows: DataFrame) -> float:
     """The mean over images, each with its mean over trainings."""
     return float(per_sample(rows).mean())
-
-
-def contrast_columns(rows: DataFrame, metric: str, method: str) -> dict[str, float]:
-    """The score of one method with its interval, its spread over trials, with a random mask and in other places."""
-    moved = only(rows, part="robustness", mask="object").groupby("placing", sort=False)
-    return {
-        **contrast_interval(rows, metric, method).columns("value", "low", "high", "images"),
-        "sd": spread_over_trials(per_sample(of_object(rows))),
-        "random_mask": means_of(only(rows, mask="random", placing=AS_BUILT)),
-        **{f"at_{placing}": means_of(part) for placing, part in moved},
-    }
 
 
 def patch_columns(rows: DataFrame) -> dict[str, float]:
@@ -89,14 +88,8 @@ def patch_columns(rows: DataFrame) -> dict[str, float]:
     return {"change": means_of(rows.assign(value=relative_changes(rows))), **columns}
 
 
-def contrast_interval(rows: DataFrame, metric: str, method: str) -> Interval:
-    """The mean over images, with an interval over them and over trainings; TCAV's over inputs and random sets.
-
-    TCAV has none where no layer of one network passes.
-    """
-    if method != TCAV:
-        bounds = metric_of(metric).bounds
-        return samples_and_trainings(of_object(rows), bounds=bounds, share=metric != "mcs")
+def concept_interval(rows: DataFrame) -> Interval:
+    """The score of TCAV with an interval over inputs and random sets; none where no layer of one network passes."""
     score = means_of(only(rows, part="concepts", mask="object"))
     inputs = per_sample(only(rows, part="concept_inputs"))
     sets = per_sample(only(rows, part="concept_sets"))
@@ -112,17 +105,13 @@ def own_sets(rows: DataFrame) -> float:
 
 def relative_changes(rows: DataFrame) -> Floats:
     """By how much of its saliency a place is changed by the patch (appendix C); nan where it had none. (n,)"""
-    changes = _changes(rows)
+    changes = relative_difference(rows["first"].to_numpy(float), rows["second"].to_numpy(float))
     return np.where(np.isinf(changes), np.nan, changes)
-
-
-def _changes(rows: DataFrame) -> Floats:
-    return relative_difference(rows["first"].to_numpy(float), rows["second"].to_numpy(float))
 
 
 def iir_over_thresholds(rows: DataFrame, thresholds: Sequence[float]) -> list[float]:
     """IIR at each threshold: the share of images that a patch changes by less, an image of many trainings once."""
-    below = DataFrame(_changes(rows)[:, None] < np.asarray(thresholds))
+    below = DataFrame(relative_changes(rows)[:, None] < np.asarray(thresholds))
     rates: list[float] = below.groupby(rows["sample"].to_numpy(), sort=False).mean().mean().tolist()
     return rates
 
@@ -130,8 +119,8 @@ def iir_over_thresholds(rows: DataFrame, thresholds: Sequence[float]) -> list[fl
 def verification_table(rows: DataFrame) -> DataFrame:
     """Fig. 2, each network, set and k once: shares of the images of all trainings, counted, so that equals are equal.
 
-    columns  net, shown, k, metric, value, n; low and high, the interval of a share over images and trainings, nan for
-             a drop, which is none
+    columns  net, shown, k, metric, value; low and high, the interval of a share over images and trainings, nan for a
+             drop, which is none; n
     """
     key = ["net", "shown", "k", "metric"]
     lines = []
@@ -140,8 +129,9 @@ def verification_table(rows: DataFrame) -> DataFrame:
         if names[-1] != "drop":
             interval = pooled_share_interval(own["value"], own["n"])
         hits = (own["value"] * own["n"]).round().sum()
-        lines.append([*names, hits / own["n"].sum(), own["n"].sum(), interval.low, interval.high])
-    return DataFrame(lines, columns=[*key, "value", "n", "low", "high"])
+        n = own["n"].sum()
+        lines.append([*names, hits / n, interval.low, interval.high, n])
+    return DataFrame(lines, columns=[*key, "value", "low", "high", "n"])
 
 
 def drop_table(rows: DataFrame) -> DataFrame:
@@ -149,28 +139,12 @@ def drop_table(rows: DataFrame) -> DataFrame:
     return only(verification_table(rows), metric="drop").sort_values("k")
 
 
-class Accuracies(NamedTuple):
-    """Of the class that always has the common feature.
-
-    n       images of a set
-    values  (trainings, 2, ks) with the feature and without
-    """
-
-    n: int
-    values: Floats
-    ks: list[float]
-
-    def at(self, ks: Sequence[float]) -> Floats:
-        """(trainings, 2, len(ks))"""
-        return self.values[:, :, [self.ks.index(k) for k in ks]]
-
-
 def accuracies(rows: DataFrame) -> Accuracies:
-    own = only(rows, part="verification", metric="accuracy")
-    own = own[own["k"].notna()]
+    """Of the class that always has the common feature."""
+    own = only(rows, part="verification", metric="accuracy").dropna(subset="k")
     wide = own.pivot_table(index=["model_seed", "shown"], columns="k", values="value")
     both = [wide.xs(shown, level="shown").to_numpy(float) for shown in ("os", "s")]
-    return Accuracies(int(own["n"].min()), np.stack(both, axis=1), list(wide.columns))
+    return Accuracies(list(wide.columns), np.stack(both, axis=1), int(own["n"].min()))
 
 
 def series(rows: DataFrame, method: str, ks: Sequence[float], *, samples: Sequence[int] | None = None) -> Series:
@@ -207,7 +181,7 @@ def series_table(rows: DataFrame) -> DataFrame:
 def series_line(own: Series, right: Accuracies) -> Facts:
     means = resampled_means(own.values, everything_once(own.values))[0].tolist()
     by_k = dict(zip(own.ks, means, strict=True))
-    rho = drop_correlation(own.values, right.at(own.ks), right.n, sets=own.sets)
+    rho = drop_correlation(own, right)
     return {
         **{f"k_{k:g}": by_k.get(k) for k in right.ks},
         **rho.columns("rho", "rho_low", "rho_high", "images"),
@@ -218,7 +192,7 @@ def series_line(own: Series, right: Accuracies) -> Facts:
 
 def draws_of_series(rows: DataFrame, methods: Iterable[str]) -> tuple[DataFrame, DataFrame]:
     """Draws of ρ and of the range over k, one column per method, of the same images and trainings for all."""
-    samples = only(rows[rows["k"].notna()], part=INPUTS_OF_SERIES)["sample"]
+    samples = only(rows.dropna(subset="k"), part=INPUTS_OF_SERIES)["sample"]
     right = accuracies(rows)
     known = {method: series(rows, method, right.ks, samples=sorted(samples.unique())) for method in methods}
-    return series_draws(known, right.values, right.ks, right.n)
+    return series_draws(known, right)

@@ -9,11 +9,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
 import torch
+from pandas import DataFrame
 from torch import Tensor, nn
 
 from forsooth import chunks, models
 from forsooth.datasets.worlds import notes
 from forsooth.engine import FLAT, task
+from forsooth.frames import only, worded
 from forsooth.models import train as training
 from forsooth.models import weights as files
 from forsooth.models.normalising import IMAGENET_MEAN, IMAGENET_SPREAD, column, with_normalising
@@ -26,10 +28,11 @@ from forsooth.scores.verification import RARE, accuracy, accuracy_drop, confiden
 from forsooth.suites import networks
 from forsooth.suites.album import Album
 from forsooth.suites.bam import data
-from forsooth.suites.bam.data import DataSpec, Images
+from forsooth.suites.bam.data import DataSpec
 from forsooth.suites.bam.specs import NetSpec, Panel, Shown
 from forsooth.suites.choose import SHOWN
 from forsooth.suites.explain import rows_by_sample
+from forsooth.wording import paragraphs
 
 UNFAMILIAR = 3 * RARE  # share from which a set is called out of distribution
 EASIER = "; with some hundred cut-outs `--set same_objects=true` makes it easier"
@@ -73,8 +76,9 @@ def train(
     initial_weights  what all layers but the last begin with; None: they are drawn
     """
     dataset = normalised(data.dataset(spec, net))
-    shape = {"side": dataset.x.shape[-1], "classes": len(set(dataset.y.tolist()))}
-    build = partial(empty_network, arch, **shape)
+    side = dataset.x.shape[-1]
+    classes = len(dataset.y.unique())
+    build = partial(models.architecture(arch).function, size=side, classes=classes)
     facts: Facts = {"said": notes(spec.world)}
     if weights is not None:
         module: nn.Module = files.load_same(build(), weights)
@@ -88,7 +92,7 @@ def train(
     passed = row.status == "ok"
     if not passed and net.label == "object" and not spec.world.same_objects:
         row = row.having(message=row.message + EASIER)
-    facts |= to_plain(NetworkFacts(net.name, net, arch, passed=passed, accuracy=share(right), **shape))
+    facts |= to_plain(NetworkFacts(net.name, net, arch, classes, side, passed, share(right)))
     return Cell(rows=(row,), tensors=networks.weights_of(module.cpu()), facts=facts)
 
 
@@ -96,10 +100,6 @@ def normalised(dataset: Dataset) -> Dataset:
     """The dataset as a network reads it. In place: it is large."""
     dataset.x.sub_(column(IMAGENET_MEAN)).div_(column(IMAGENET_SPREAD))
     return dataset
-
-
-def empty_network(arch: str, *, side: int, classes: int) -> nn.Module:
-    return models.architecture(arch).function(size=side, classes=classes)
 
 
 def facts_of(cell: Cell) -> NetworkFacts:
@@ -111,7 +111,7 @@ def facts_of(cell: Cell) -> NetworkFacts:
 def explained_network(cell: Cell, *, device: str) -> nn.Sequential:
     """The network for images in [0, 1]: it is normalised by a convolution in front, which every method can read."""
     facts = facts_of(cell)
-    module = empty_network(facts.arch, side=facts.side, classes=facts.classes)
+    module = models.architecture(facts.arch).function(size=facts.side, classes=facts.classes)
     return with_normalising(networks.loaded(module, cell.tensors, device=device))
 
 
@@ -132,15 +132,10 @@ def verify(*trained: Cell, spec: DataSpec, panel: Panel, device: str) -> Cell:
         seen = everyone
         if net.k is not None:
             seen = data.images(spec, net.k, count=None, first_only=True)
-        outputs = outputs_of(cell, seen, sets_of(net), device=device)
+        model = explained_network(cell, device=device)
+        outputs = {shown: probabilities(model, getattr(seen, shown).to(device)).cpu() for shown in sets_of(net)}
         rows += verification_rows(template, net, outputs, data.labels_of(net, seen))
     return Cell(rows=tuple(rows), facts={"said": unfamiliar_sets(rows)})
-
-
-def outputs_of(cell: Cell, seen: Images, states: Sequence[Shown], *, device: str) -> dict[Shown, Tensor]:
-    """The probabilities (n, classes) that a network gives in each state of the images."""
-    model = explained_network(cell, device=device)
-    return {shown: probabilities(model, getattr(seen, shown).to(device)).cpu() for shown in states}
 
 
 def sets_of(net: NetSpec) -> tuple[Shown, ...]:
@@ -174,17 +169,9 @@ def verification_rows(template: Row, net: NetSpec, outputs: Mapping[Shown, Tenso
 
 def unfamiliar_sets(rows: Sequence[Row]) -> list[str]:
     """A sentence on sets that a network has not seen in training, and is more unsure of than of its own."""
-    strange = []
-    for row in rows:
-        if row.metric == "unfamiliar" and row.value is not None and row.value > UNFAMILIAR:
-            strange.append(f"{row.columns['net']} on X_{row.columns['shown']} ({row.value:.0%})")
-    if not strange:
-        return []
-    return [
-        f"Out of distribution: these networks are as unsure as of their strangest {RARE:.0%} test images on more than "
-        f"{UNFAMILIAR:.0%} of a set they were not trained on, so that a drop there is not due to the missing pixels "
-        f"alone: {', '.join(strange)}."
-    ]
+    shares = only(DataFrame([row.flat() for row in rows]), metric="unfamiliar")
+    strange = worded(shares[shares["value"] > UNFAMILIAR], "{net} on X_{shown} ({value:.0%})")
+    return paragraphs(__package__, "unfamiliar.jinja", strange=strange, rare=RARE, limit=UNFAMILIAR)
 
 
 @task("bam.patches", version=2, spec=FLAT, panel="about")

@@ -1,6 +1,6 @@
 """The task that asks TCAV: the common feature as a concept, in every network. [yang2019benchmarking, appendix F]"""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from torch import Tensor, nn
 
@@ -25,12 +25,12 @@ def ask_tcav(*trained: Cell, spec: DataSpec, panel: Panel, ask: ConceptAsk) -> C
     """TCAV of the common feature in every network, and the contrasts between networks."""
     examples = concept_examples(spec, ask)
     scores = {}
-    nets = [facts_of(cell).net for cell in trained]
-    for cell, net in zip(trained, nets, strict=True):
+    for cell in trained:
+        net = facts_of(cell).net
         seen = data.images(spec, 1.0, count=ask.count, first_only=net.k is not None)
         tests = layer_tests(cell, seen, examples, ask)
-        scores[net.name] = tcav_score(tests, seen.rows, level=ask.level, inside=INSIDE)
-    return Cell(rows=tuple(contrast_rows(panel.row("concepts", method="tcav"), nets, scores)))
+        scores[net] = tcav_score(tests, seen.rows, level=ask.level, inside=INSIDE)
+    return Cell(rows=tuple(contrast_rows(panel.row("concepts", method="tcav"), scores)))
 
 
 def layer_tests(
@@ -72,38 +72,37 @@ def layers_of(model: nn.Sequential) -> list[str]:
     return [f"{INSIDE}{name}" for name in (*blocks, names[-1])]
 
 
-def contrast_rows(template: Row, nets: Sequence[NetSpec], scores: Mapping[str, TcavScore]) -> list[Row]:
+def contrast_rows(template: Row, scores: Mapping[NetSpec, TcavScore]) -> Iterator[Row]:
     """f_o against f_s, and every f_{s,k} against f_{s,1.0}: for the concept, and for random concepts.
 
     Then the concept's contrast again by input and by random set, since both are chance.
     """
-    others = {"f_o": "f_s"}
-    others |= {net.name: fine_name(1.0) for net in nets if net.k is not None}
-    rows = []
-    for net in nets:
-        one = net.name
-        two = others.get(one, "")
-        if two in scores:
-            layers = f"{one}: {scores[one].layers}; {two}: {scores[two].layers}"
-            own = template.having(metric="mcs", comparison=f"{one}/{two}", k=net.k)
-            rows += pair_rows(own, scores[one], scores[two], layers)
-    return rows
+    known = {net.name: score for net, score in scores.items()}
+    for net, score in scores.items():
+        other = {"f_o": "f_s"}.get(net.name, "")
+        if net.k is not None:
+            other = fine_name(1.0)
+        if other in known:
+            message = f"{net.name}: {score.layers}; {other}: {known[other].layers}"
+            own = template.having(metric="mcs", comparison=f"{net.name}/{other}", k=net.k)
+            yield from pair_rows(own, score, known[other], message)
 
 
-def pair_rows(template: Row, first: TcavScore, second: TcavScore, message: str) -> list[Row]:
+def pair_rows(template: Row, first: TcavScore, second: TcavScore, message: str) -> Iterator[Row]:
     """All rows of the contrast between two networks."""
     of_object = template.having(mask="object")
-    rows = differences(of_object.having(message=message), [WHOLE], [first.score], [second.score])
     by_chance = template.having(mask="random", message=message)
-    rows += differences(by_chance, [WHOLE], [first.chance], [second.chance])
+    yield from differences(of_object.having(message=message), [WHOLE], [first.score], [second.score])
+    yield from differences(by_chance, [WHOLE], [first.chance], [second.chance])
     if first.sets and second.sets:
-        rows += differences(of_object.having(part="concept_inputs"), first.rows, first.inputs, second.inputs)
         sets = range(len(first.sets))
-        rows += differences(of_object.having(part="concept_sets"), sets, first.sets, second.sets)
-    return rows
+        yield from differences(of_object.having(part="concept_inputs"), first.rows, first.inputs, second.inputs)
+        yield from differences(of_object.having(part="concept_sets"), sets, first.sets, second.sets)
 
 
-def differences(template: Row, samples: Sequence[int], first: Sequence[float], second: Sequence[float]) -> list[Row]:
+def differences(
+    template: Row, samples: Sequence[int], first: Sequence[float], second: Sequence[float]
+) -> Iterator[Row]:
     """One row per sample, with both sides and their difference; undefined where one is nan."""
     gaps = [one - two for one, two in zip(first, second, strict=True)]
-    return list(map(unless_undefined, rows_by_sample(template, samples, value=gaps, first=first, second=second)))
+    return map(unless_undefined, rows_by_sample(template, samples, value=gaps, first=first, second=second))
