@@ -12,7 +12,7 @@ from torch import Tensor
 
 from forsooth import chunks, isolation, plugins, scores, seeds, surroundings
 from forsooth.attributions import METHODS
-from forsooth.records import BROKEN, TOLERANCE, WHOLE, Cell, Facts, Method, Metric, Row, Status, UsageError
+from forsooth.records import BROKEN, TOLERANCE, WHOLE, Cell, Dataset, Facts, Method, Metric, Row, Status, UsageError
 from forsooth.scores.bounds import emd_between
 from forsooth.scores.promises import completeness_gap
 from forsooth.scores.transport import Normaliser
@@ -46,6 +46,50 @@ class Question:
     game: Mapping[str, Any] = field(default_factory=dict)
     samples: Tensor | None = None
     whole: bool = False
+
+    @property
+    def numbers(self) -> Tensor:
+        """The inputs' numbers, (n,)."""
+        return torch.arange(len(self.x)) if self.samples is None else self.samples
+
+    def at(self, rows: Tensor) -> "Question":
+        """The same about some of the inputs, rows (k,): copies, since a user's method may write into them."""
+        game = dict(self.game)
+        baseline = game.get("baseline")
+        if isinstance(baseline, Tensor) and baseline.ndim == self.x.ndim:  # each input has one of its own
+            game["baseline"] = baseline[rows]
+        truth = None if self.truth is None else self.truth[rows]
+        own = replace(self, x=self.x[rows], target=self.target[rows], samples=self.numbers[rows])
+        return replace(own, truth=truth, game=game)
+
+
+def about(
+    dataset: Dataset,
+    rows: Tensor,
+    references: Mapping[str, Tensor],
+    *,
+    device: str,
+    **rest: Any,
+) -> Question:
+    """The question about rows (k,) of a dataset with a truth, for their labels.
+
+    references  role, "background" or "fit" -> (m,), the rows that methods are given in it
+    """
+    others: Facts = {role: dataset.x[own].to(device) for role, own in references.items()}
+    return Question(
+        x=dataset.x[rows].to(device),
+        target=dataset.y[rows].to(device),
+        truth=truth_of(dataset, rows).to(device),
+        samples=rows,
+        **others,
+        **rest,
+    )
+
+
+def truth_of(dataset: Dataset, rows: Tensor) -> Tensor:
+    """What matters in the inputs rows (k,) of a dataset where that is known. (k, *map) bool"""
+    assert dataset.truth is not None
+    return dataset.truth[rows]
 
 
 class WrongShape(Exception):
@@ -127,8 +171,9 @@ def misshapen(maps: Any, x: Tensor) -> str:
 
 def with_game(method: Method, game: Mapping[str, Any]) -> Method:
     """The method, given those keywords of a game that it takes and that its settings leave open."""
-    takes = set(inspect.signature(method.function).parameters) - set(method.settings)
-    return replace(method, settings={**method.settings, **{name: game[name] for name in game if name in takes}})
+    takes = inspect.signature(method.function).parameters
+    given = {name: value for name, value in game.items() if name in takes}
+    return replace(method, settings={**given, **method.settings})
 
 
 def maps_of(method: Method, question: Question, *, stream: str | None = None) -> Tensor:
@@ -137,38 +182,26 @@ def maps_of(method: Method, question: Question, *, stream: str | None = None) ->
     stream   from which inputs draw; None: that of the method's name
     returns  (n, *shape); WrongShape where the method gives anything else
     """
-    shared = {"background": question.background, "fit": question.fit, "layer": question.layer}
-    numbers = torch.arange(len(question.x))
-    if question.samples is not None:
-        numbers = question.samples
 
-    def ask(x: Tensor, target: Tensor, rows: Tensor) -> Tensor:
+    def ask(rows: Tensor) -> Tensor:
+        part = question.at(rows)
         # As written unless asked otherwise: another order of sums would be other bytes in everybody's runs.
-        ready = with_game(method, {"rewrite_model": False, **_game_of(question, rows)})
-        drawn = draws(question.seed, stream or method.name, numbers[rows])
-        truth = None if question.truth is None else question.truth[rows]
-        # Copies, since a user's method may write into what it is handed.
-        return ready(question.model, x.clone(), target.clone(), **shared, truth=truth, **drawn)
+        ready = with_game(method, {"rewrite_model": False, **part.game})
+        drawn = draws(part.seed, stream or method.name, part.numbers)
+        shared = {"background": part.background, "fit": part.fit, "layer": part.layer, "truth": part.truth}
+        return ready(part.model, part.x, part.target, **shared, **drawn)
 
-    asked = (question.x, question.target, torch.arange(len(question.x)))
+    rows = torch.arange(len(question.x))
     # A user's method or null sees all images at once, since it may fit on them or draw for all of them in turn.
     if question.whole or method.null or plugins.is_users(method):
-        maps = ask(*asked)
+        maps = ask(rows)
     elif "fit" in method.needs:
-        maps = chunks.over(ask, *asked, size=max(1, len(question.x)))
+        maps = chunks.over(ask, rows, size=max(1, len(rows)))
     else:
-        maps = chunks.over(ask, *asked, size=at_once(question.x))
+        maps = chunks.over(ask, rows, size=at_once(question.x))
     if not isinstance(maps, Tensor) or maps.shape != question.x.shape or maps.is_complex():
         raise WrongShape(misshapen(maps, question.x))
     return maps
-
-
-def _game_of(question: Question, rows: Tensor) -> Mapping[str, Any]:
-    """The game of some of the inputs: each has a baseline of its own, or all have one."""
-    baseline = question.game.get("baseline")
-    if isinstance(baseline, Tensor) and baseline.ndim == question.x.ndim:
-        return {**question.game, "baseline": baseline[rows]}
-    return question.game
 
 
 def draws(seed: int, name: str, samples: Tensor) -> Facts:
@@ -182,12 +215,11 @@ def draws(seed: int, name: str, samples: Tensor) -> Facts:
 def promised_of(method: Method, question: Question) -> Tensor:
     """`promised` of all inputs, in slices that fit the memory. (n,)"""
 
-    def of(x: Tensor, target: Tensor, rows: Tensor) -> Tensor:
-        ready = with_game(method, _game_of(question, rows))
-        return promised(ready, question.model, x, target, background=question.background)
+    def of(rows: Tensor) -> Tensor:
+        part = question.at(rows)
+        return promised(with_game(method, part.game), part.model, part.x, part.target, background=part.background)
 
-    rows = torch.arange(len(question.x))
-    return chunks.over(of, question.x, question.target, rows, size=at_once(question.x))
+    return chunks.over(of, torch.arange(len(question.x)), size=at_once(question.x))
 
 
 def at_once(x: Tensor) -> int:
@@ -230,8 +262,8 @@ def gaps(made: Cell) -> Tensor | None:
 
 
 def score_rows(
-    template: Row, maps: Tensor, reads: Mapping[str, Tensor], metrics: Sequence[Metric], samples: Sequence[int]
-) -> list[Row]:
+    template: Row, maps: Tensor, reads: Mapping[str, Tensor], metrics: Iterable[Metric], samples: Sequence[int]
+) -> Iterator[Row]:
     """One row per metric and sample; a map that says nothing or is not finite is a row with that status.
 
     template  what all rows share: suite, part, panel and method
@@ -241,12 +273,10 @@ def score_rows(
     """
     states = [state_of(one) for one in maps]
     messages = [MAP_MESSAGES.get(state, "") for state in states]
-    rows: list[Row] = []
     for metric in metrics:
         values = metric.function(maps, *(reads[name] for name in metric.reads))
         own = template.having(metric=metric.name)
-        rows += rows_by_sample(own, samples, value=values, status=states, message=messages)
-    return list(map(unless_undefined, rows))
+        yield from map(unless_undefined, rows_by_sample(own, samples, value=values, status=states, message=messages))
 
 
 def unless_undefined(row: Row) -> Row:
@@ -262,9 +292,9 @@ def metric_rows(
     reads: Mapping[str, Tensor],
     metrics: Iterable[str],
     samples: Sequence[int],
-    emd_tolerance: float | None,
+    emd_tolerance: float | None = None,
 ) -> Iterator[Row]:
-    """As `score_rows`; those of a bounded score have the column `emd_error`.
+    """As `score_rows`, of metrics by their names; those of a bounded score have the column `emd_error`.
 
     emd_tolerance  that an earth mover's score may be off; None: it is exact
     """
@@ -302,12 +332,9 @@ def state_of(one: Tensor) -> Status:
 
 def rows_by_sample(template: Row, samples: Values, **columns: Values) -> list[Row]:
     """A row for each sample (n,), with its own value in each of the columns, (n,) each."""
-    lists = {name: values.tolist() if isinstance(values, Tensor) else values for name, values in columns.items()}
-    numbers = samples.tolist() if isinstance(samples, Tensor) else samples
-    rows = []
-    for sample, *own in zip(numbers, *lists.values(), strict=True):
-        rows.append(template.having(sample=int(sample), **dict(zip(lists, own, strict=True))))
-    return rows
+    given = {"sample": samples, **columns}
+    lists = [values.tolist() if isinstance(values, Tensor) else values for values in given.values()]
+    return [template.having(**dict(zip(given, own, strict=True))) for own in zip(*lists, strict=True)]
 
 
 def skipped(template: Row, reason: str) -> Row:
@@ -330,7 +357,7 @@ def without_maps(template: Row, metrics: Iterable[str], made: Cell) -> Cell:
     return Cell(rows=tuple(no_scores(template, metrics, samples, made.facts)), facts=facts)
 
 
-def promise_rows(template: Row, rows: Sequence[Row], gap: Tensor | None, samples: Sequence[int]) -> list[Row]:
+def promise_rows(template: Row, rows: Iterable[Row], gap: Tensor | None, samples: Sequence[int]) -> list[Row]:
     """The score rows, and a row `gap` for each sample of a method that promises a sum.
 
     template  of the rows of gaps
@@ -340,12 +367,10 @@ def promise_rows(template: Row, rows: Sequence[Row], gap: Tensor | None, samples
     """
     if gap is None:
         return list(rows)
-    by_sample: dict[int | None, float] = dict(zip(map(int, samples), gap.tolist(), strict=True))
-    checked = [with_promise(row, by_sample.get(row.sample, 0.0)) for row in rows]
-    beside = template.having(metric="gap", status="ok", message="")
-    return checked + [
-        beside.having(sample=sample, value=value) for sample, value in by_sample.items() if value == value
-    ]
+    beside = rows_by_sample(template.having(metric="gap", status="ok", message=""), samples, value=gap)
+    missed = {row.sample: row.value for row in beside}
+    checked = [with_promise(row, missed.get(row.sample) or 0.0) for row in rows]
+    return checked + [row for row in beside if row.value == row.value]
 
 
 def with_promise(row: Row, gap: float) -> Row:

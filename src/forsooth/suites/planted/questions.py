@@ -1,13 +1,12 @@
 """What a method is asked about planted images, and what becomes of its maps: rows, and pictures for the page."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from forsooth import scores
 from forsooth.records import WHOLE, Cell, Dataset, Facts, Row, Value
 from forsooth.suites import choose, explain, networks
 from forsooth.suites.album import Album, scaled
@@ -73,24 +72,11 @@ def learned_from(planted: Dataset) -> dict[str, Tensor]:
 def question(model: nn.Module | None, layer: str | None, images: Explained, ask: Ask) -> explain.Question:
     """What a method is asked of a model that takes the images (None: it looks at none), on the class it predicts."""
     planted = images.dataset
-    assert planted.truth is not None
-    rows = images.rows
-    x = planted.x[rows].to(ask.device)
-    target = planted.y[rows].to(ask.device)
-    if model is not None:
-        target = networks.predicted(model, x)
-    others = {role: planted.x[own].to(ask.device) for role, own in learned_from(planted).items()}
-    return explain.Question(
-        model=model or nn.Identity(),
-        x=x,
-        target=target,
-        background=others["background"],
-        fit=others["fit"],
-        truth=planted.truth[rows].to(ask.device),
-        layer=layer,
-        seed=ask.seed,
-        samples=rows,
-    )
+    given = {"model": model or nn.Identity(), "layer": layer, "seed": ask.seed}
+    found = explain.about(planted, images.rows, learned_from(planted), device=ask.device, **given)
+    if model is None:
+        return found
+    return replace(found, target=networks.predicted(model, found.x))
 
 
 def rows_of(answer: Cell, shared: Row, images: Explained, ask: Ask) -> list[Row]:
@@ -101,21 +87,15 @@ def rows_of(answer: Cell, shared: Row, images: Explained, ask: Ask) -> list[Row]
     if "maps" not in answer.tensors:
         return no_rows(shared, images, ask, answer.facts)
     flat = answer.tensors["maps"].abs().sum(1)
+    samples = images.rows.tolist()
     rows: list[Row] = []
     for name in ask.metrics:
-        rows += score_rows(flat, name, shared, images)
+        region = data.region(name, images.dataset, images.spec)
+        beside = shared.having(er=region.double().mean().item())
+        rows += explain.metric_rows(beside, flat, {"truth": region.expand_as(flat)}, [name], samples)
     if shared.part == "scores":
-        gaps = explain.gaps(answer)
-        rows = explain.promise_rows(shared.having(er=None), rows, gaps, images.rows.tolist())
+        rows = explain.promise_rows(shared.having(er=None), rows, explain.gaps(answer), samples)
     return [with_presence(row, images.presence(row.sample)) for row in rows]
-
-
-def score_rows(maps: Tensor, metric: str, shared: Row, images: Explained) -> list[Row]:
-    """One row per image, of maps (k, h, w) and one metric."""
-    region = data.region(metric, images.dataset, images.spec)
-    beside = shared.having(er=region.double().mean().item())
-    reads = {"truth": region.expand(len(maps), -1, -1)}
-    return explain.score_rows(beside, maps, reads, scores.metrics([metric]), images.rows.tolist())
 
 
 def no_rows(shared: Row, images: Explained, ask: Ask, facts: Mapping[str, Any], *, whole: bool = False) -> list[Row]:
@@ -145,12 +125,12 @@ def album_of(answer: Cell, images: Explained, shared: Mapping[str, Value], *, pr
     prefix  of the names of tensors, where one cell keeps the maps of several methods
     """
     album = Album(shared)
-    first = 0
-    for presence, rows in images.groups.items():
-        maps = answer.tensors.get("maps", rows[:0])[first : first + len(rows)]
+    if "maps" not in answer.tensors:
+        return album
+    parts = answer.tensors["maps"].split([len(rows) for rows in images.groups.values()])
+    for presence, maps in zip(images.groups, parts, strict=True):
         for place, one in enumerate(maps[: choose.SHOWN]):
             album.add(scaled(one.abs().sum(0)), f"{prefix}{presence}", place, kind="example", label=label(presence))
-        first += len(rows)
     return album
 
 

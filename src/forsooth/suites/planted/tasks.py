@@ -127,7 +127,7 @@ def explain(*trained: Cell, spec: DataSpec, index: int, ask: Ask, columns: Colum
     album = Album({})
     for state in states_of(trained, index, ask):
         answer = explaining.attribute(ask.method, question_on(state, images, ask))
-        failed = failed or answer.facts.get("failed", False)
+        failed |= answer.facts.get("failed", False)
         notes += answer.facts.get("said", ())
         rows += rows_of(answer, shared.having(epoch=state.epoch, accuracy=state.accuracy), images, ask)
         if ask.show:

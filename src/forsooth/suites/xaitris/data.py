@@ -113,7 +113,8 @@ def references(data: Dataset, *, seed: int) -> dict[str, Tensor]:
     return choose.references(data, {"background": BACKGROUND_IMAGES, "fit": FIT_IMAGES}, seed=seed)
 
 
-def counts(data: Dataset, rows: Tensor, *, role: str, where: Mapping[str, Any]) -> list[Facts]:
-    """How many of the rows (k,) are of each kind, by name."""
+def counts(data: Dataset, roles: Mapping[str, Tensor], *, where: Mapping[str, Any]) -> list[Facts]:
+    """How many of the rows (k,) of each role are of each kind, by name."""
     assert data.strata is not None
-    return choose.classes_of({role: data.strata[rows]}, names=data.facts["kinds"], where=where)
+    kinds = {role: data.strata[rows] for role, rows in roles.items()}
+    return choose.classes_of(kinds, names=data.facts["kinds"], where=where)

@@ -1,7 +1,7 @@
 """The plan of XAI-TRIS: train every network of a setting, then explain what all of them get right."""
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from forsooth import names, plugins, seeds
@@ -45,7 +45,7 @@ def plan(settings: Settings, choice: Choice) -> Plan:
         shown = {"spec": spec, "samples": settings.samples, "sampling_seed": sampling_seed(choice)}
         work += [*this.trained, make_task(tasks.show, shown, this.trained, name="examples")]
         work += explaining_tasks(methods, this)
-    work += sweep_tasks(specs, settings, choice)
+    work += sweep_tasks(specs, settings, choice, alphas=settings.sweep, trainings=1)
     work += strategy_tasks(specs, settings)
     return planning.planned(work, facts(specs) + said_of_bounds(specs, settings))
 
@@ -155,12 +155,14 @@ def ask_of(method: Method, panel: Panel, this: Round) -> Ask:
     )
 
 
-def sweep_tasks(specs: Sequence[DataSpec], settings: Settings, choice: Choice) -> Iterator[Task]:
-    """Accuracy against alpha, as in Fig. B2, where the linear model is at chance but for the linear problem."""
-    for spec, alpha in itertools.product(specs, settings.sweep):
+def sweep_tasks(
+    specs: Iterable[DataSpec], settings: Settings, choice: Choice, *, alphas: Sequence[float], trainings: int
+) -> Iterator[Task]:
+    """Accuracy against alpha, as in Fig. B2, of every network: off the linear problem the linear model is at chance."""
+    nets = planning.networks(settings, choice)
+    for spec, alpha, net, number in itertools.product(specs, alphas, nets, range(trainings)):
         moved = replace(spec, setting=replace(spec.setting, alpha=alpha))
-        for net in planning.networks(settings, choice):
-            yield training_task(moved, net, 0, settings, choice, part="sweep")
+        yield training_task(moved, net, number, settings, choice, part="sweep")
 
 
 def strategy_tasks(specs: Sequence[DataSpec], settings: Settings) -> list[Task]:

@@ -1,6 +1,5 @@
 """Figs. B2 and B9 made again: accuracy over the strength of the signal, and the search for the weakest that will do."""
 
-import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -11,11 +10,10 @@ from pandas import DataFrame
 
 from forsooth import papers
 from forsooth.frames import lines_by, only, without
-from forsooth.records import Choice, Judgement, Outcome, Plan, Reproduction, Task
+from forsooth.records import Choice, Judgement, Outcome, Plan, Reproduction
 from forsooth.stats import Interval, mean_interval
-from forsooth.suites import planning
-from forsooth.suites.verdicts import above, judgement, verdict
-from forsooth.suites.xaitris.plan import chosen_data, training_task
+from forsooth.suites.verdicts import above, below, judgement
+from forsooth.suites.xaitris.plan import chosen_data, sweep_tasks
 from forsooth.suites.xaitris.settings import RELEASED, Settings
 
 CHANCE = 0.55  # a mean accuracy below it is no more than chance here; the published ones reach 54 %
@@ -36,19 +34,11 @@ class Sweep:
     suite: Settings
 
 
-def trainings(settings: Sweep, choice: Choice) -> list[Task]:
+def plan(settings: Sweep, choice: Choice) -> Plan:
     """Every network on every dataset and strength; the linear model too, where it must be at chance."""
     suite = settings.suite
-    tasks = []
-    for spec, alpha in itertools.product(chosen_data(suite, choice), settings.alphas):
-        moved = replace(spec, setting=replace(spec.setting, alpha=alpha))
-        for net, number in itertools.product(planning.networks(suite, choice), range(suite.trainings)):
-            tasks.append(training_task(moved, net, number, suite, choice, part="sweep"))
-    return tasks
-
-
-def plan(settings: Sweep, choice: Choice) -> Plan:
-    return Plan(tasks=tuple(trainings(settings, choice)))
+    specs = chosen_data(suite, choice)
+    return Plan(tuple(sweep_tasks(specs, suite, choice, alphas=settings.alphas, trainings=suite.trainings)))
 
 
 def judge(outcome: Outcome, *, published: str) -> Judgement:
@@ -81,10 +71,8 @@ def at_chance(rows: DataFrame) -> list[str]:
         return []
     means = own.groupby(["scenario", "background", "alpha"])["value"].mean()
     top = means.idxmax()
-    found = mean_interval(means)
     more = f"the highest is {means.max():.2f} in {top[0]}-{top[1]} at alpha {top[2]:g}"
-    words = f"the linear model is at chance off LIN (at most {CHANCE:g})"
-    return [verdict(words, found, holds=found.high < CHANCE, fails=found.low > CHANCE, more=more)]
+    return [below(f"the linear model is at chance off LIN (at most {CHANCE:g})", mean_interval(means), CHANCE, more)]
 
 
 def rigid(rows: DataFrame) -> list[str]:
@@ -103,9 +91,8 @@ def sweet_spots(rows: DataFrame) -> Iterator[str]:
     """The weakest signal at which every network that can solve the problem is right in 80 %, beside what was chosen."""
     able = rows[rows["model"].ne("llr") | rows["scenario"].eq("LIN")]
     for (size, scenario, background), own in able.groupby(["size", "scenario", "background"], sort=False):
-        place = f"{scenario}-{background} at {size}×{size}"
-        published = chosen(size, scenario, background)
-        yield f"Sweet spot of {place}: {sweet_spot(own)}; published {published}."
+        words = f"{sweet_spot(own)}; published {chosen(size, scenario, background)}"
+        yield f"Sweet spot of {scenario}-{background} at {size}×{size}: {words}."
 
 
 def sweet_spot(rows: DataFrame) -> str:

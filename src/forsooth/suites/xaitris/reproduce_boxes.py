@@ -10,6 +10,7 @@ from forsooth import seeds
 from forsooth.frames import only, without
 from forsooth.names import unknown
 from forsooth.records import Choice, Judgement, Outcome, Plan, Reproduction, UsageError
+from forsooth.settings import check_range
 from forsooth.suites import planning
 from forsooth.suites.verdicts import judgement
 from forsooth.suites.xaitris import claims, tables
@@ -43,8 +44,7 @@ def choices(settings: Repeated, choice: Choice) -> list[Choice]:
 
 def plan_repeated(settings: Repeated, choice: Choice) -> Plan:
     """The suite's plan for every dataset."""
-    if settings.datasets < 1:
-        raise UsageError(f"`datasets` must be at least 1, got {settings.datasets}")
+    check_range(settings, ("datasets",), 1, what="at least 1")
     plans = [plan(settings.suite, one) for one in choices(settings, choice)]
     work: list[planning.Work] = []
     for one in plans:
