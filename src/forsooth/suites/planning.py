@@ -25,9 +25,9 @@ class Round:
         return seeds.derive(self.choice.seed, *names)
 
 
-def methods(settings: Any, choice: Choice) -> list[Method]:
-    """The methods that the user chose, else those of the settings."""
-    return [plugins.method(name, METHODS) for name in choice.methods or settings.methods]
+def methods(choice: Choice, wanted: Sequence[str]) -> list[Method]:
+    """The methods that the user chose, else those that the settings want."""
+    return [plugins.method(name, METHODS) for name in choice.methods or wanted]
 
 
 def metrics(settings: Any) -> tuple[Metric, ...]:

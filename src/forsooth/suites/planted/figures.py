@@ -1,7 +1,7 @@
 """Figures of the planted suite: Attr% against whatever an experiment varies, and accuracies against p*."""
 
-from collections.abc import Hashable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from matplotlib.artist import Artist
@@ -13,7 +13,7 @@ from pandas import DataFrame
 
 from forsooth.frames import only
 from forsooth.report.aggregate import Results, methods_in
-from forsooth.report.axes import grid, legend_below, names_beside, words_below
+from forsooth.report.axes import Look, grid, legend_below, marks, names_beside, words_below
 from forsooth.report.drawing import BLUE, GREEN, INK, MUTED, ORANGE, VERMILION, Drawing, Tables, present, sheet
 from forsooth.scores.planted import shapley_range
 from forsooth.suites.planted.tables import model_means
@@ -21,6 +21,7 @@ from forsooth.suites.planted.tables import model_means
 PRESENCE = {"with": (BLUE, "o"), "without": (ORANGE, "x")}
 COLUMNS = ("experiment", "presence", "er", "level", "r", "accuracy", "epoch", "kind", "p_star", "manipulation")
 P_STAR = "p*: without the artefact at most"
+VARIED = {"5.3": ", level {0.level:.0f}", "5.4": ", r {0.r:g}, {0.kind}"}  # experiment -> what tells its trainings
 STYLES = {"distinct": "--"}  # kind of classes -> line
 
 
@@ -93,19 +94,15 @@ def planted_curves(results: Results, tables: Tables) -> Iterator[Drawing]:
 def drawings_of(curve: Curve, results: Results) -> Iterator[Drawing]:
     """A figure for every model."""
     points = model_means(only(results.rows, part=curve.parts), curve.metric)
-    models = points["model"].unique()
-    for model in models:
-        own = only(points, model=model)
-        drawing = Drawing(
-            name=curve.name,
-            title=curve.title,
+    several = points["model"].nunique() > 1
+    for model, own in points.groupby("model", sort=False):
+        yield Drawing(
+            name=f"{curve.name}_{model}" if several else curve.name,
+            title=f"{curve.title}: {model}" if several else curve.title,
             caption=curve.caption,
             alt=f"Grid of charts of Attr% against {curve.label} for {', '.join(own['method'].unique())}",
             figure=curves_figure(results, own, curve),
         )
-        if len(models) > 1:
-            drawing = replace(drawing, name=f"{curve.name}_{model}", title=f"{curve.title}: {model}")
-        yield drawing
 
 
 def curves_figure(results: Results, points: DataFrame, curve: Curve) -> Figure:
@@ -148,8 +145,8 @@ def draw_panel(axis: Axes, points: DataFrame, curve: Curve) -> None:
         if curve.along is not None:
             style = STYLES.get(kind, "-")
             line = line.sort_values(curve.along)
-        look: dict[str, Any] = {"color": colour, "marker": marker, "linestyle": style}
-        axis.plot(line[curve.x], line["value"], linewidth=1.0, markersize=3.5, **look)
+        (drawn,) = axis.plot(line[curve.x], line["value"], color=colour, marker=marker, linestyle=style)
+        drawn.set(linewidth=1.0, markersize=3.5)
 
 
 def draw_reference(axis: Axes, points: DataFrame, curve: Curve) -> None:
@@ -167,18 +164,13 @@ def draw_reference(axis: Axes, points: DataFrame, curve: Curve) -> None:
 
 def handles(curve: Curve) -> list[Artist]:
     what = "artefact" if curve.metric == "attr" else "border"
-    looks: list[dict[str, Any]] = [
-        {"color": colour, "marker": marker, "linestyle": "", "label": f"{presence} the {what}"}
-        for presence, (colour, marker) in PRESENCE.items()
-    ]
-    if curve.x == "er":
-        looks += [{"color": VERMILION, "label": "random map"}, {"color": GREEN, "label": "right"}]
-    elif not curve.shaded:
-        looks.append({"color": MUTED, "linestyle": "--", "label": "random map"})
-    lines = [Line2D([], [], **look) for look in looks]
+    points = marks(Look(f"{presence} the {what}", *look) for presence, look in PRESENCE.items())
     if curve.shaded:
-        return [*lines, Patch(color=GREEN, alpha=0.18, label="Shapley range")]
-    return [*lines]
+        return [*points, Patch(color=GREEN, alpha=0.18, label="Shapley range")]
+    if curve.x == "er":
+        right = Line2D([], [], color=GREEN, label="right")
+        return [*points, Line2D([], [], color=VERMILION, label="random map"), right]
+    return [*points, Line2D([], [], color=MUTED, linestyle="--", label="random map")]
 
 
 def planted_gate(results: Results, tables: Tables) -> Iterator[Drawing]:
@@ -203,7 +195,7 @@ def planted_gate(results: Results, tables: Tables) -> Iterator[Drawing]:
 
 def gate_figure(rows: DataFrame) -> Figure:
     """A line for each kind of training, a dot for each training."""
-    names = [line_name(row) for row in rows.to_dict("records")]
+    names = [line_name(row) for row in rows.itertuples()]
     lines = list(dict.fromkeys(names))
     figure = sheet(8, 1.1 + 0.215 * len(lines))
     axis = figure.subplots()
@@ -222,9 +214,9 @@ def draw_trainings(axis: Axes, rows: DataFrame) -> None:
         axis.scatter(100 * own["value"], own["line"], s=26, color=colour, edgecolor=BLUE, label=label, zorder=3)
 
 
-def line_name(row: Mapping[Hashable, Any]) -> str:
-    varied = {"5.3": f", level {row['level']:.0f}", "5.4": f", r {row['r']:g}, {row['kind']}"}
-    return f"{row['experiment']} {row['manipulation']}{varied.get(row['experiment'], '')}"
+def line_name(row: Any) -> str:
+    """What the line of a training is called; row: of the table."""
+    return ("{0.experiment} {0.manipulation}" + VARIED.get(row.experiment, "")).format(row)
 
 
 FIGURES = {

@@ -5,7 +5,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from forsooth import names, plugins
-from forsooth.attributions import METHODS
 from forsooth.datasets import plain_images
 from forsooth.datasets.class_pairs import class_pairs
 from forsooth.datasets.manipulations import Manipulation, draw
@@ -27,6 +26,8 @@ FACTORS = ("experiment", "manipulation", "presence", "visibility", "r", "model")
 SECTIONS = {"5.1": 1, "5.3": 3, "5.4": 4, "border": 4}  # experiment -> the section whose artefacts it draws
 PARTS = {"5.1": "scores", "5.2": "checkpoints", "5.3": "visibility", "5.4": "r", "border": "border"}  # 5.1 is ranked
 TRAINING_PARTS = {**PARTS, "5.1": "training"}
+VARIED = {"5.3": ", level {0.level}", "5.4": ", r {0.r:g}"}  # experiment -> how the titles of its trainings differ
+FILE = "{0.experiment}-{0.manipulation}-{0.level}-{0.r:g}-{0.number}"  # the name of a training's data
 WITH_CHECKPOINTS = ("5.2", "border")  # these explain networks on their way, too
 RECIPES = {"paper": recipes.PLANTED, "quick": recipes.PLANTED_QUICK}
 Pairs = Mapping[str, Sequence[tuple[str, str]]]  # kind -> pairs of classes
@@ -93,9 +94,7 @@ def plan(settings: Settings, choice: Choice) -> Plan:
 def datasets(settings: Settings, choice: Choice) -> Iterator[tuple[str, Dataset]]:
     """The data of every training that was not left out, with its name."""
     for panel in panels(settings, choice):
-        place = panel.place
-        words = (place.experiment, place.manipulation, place.level, f"{place.r:g}", place.number)
-        yield "-".join(map(str, words)), data.dataset(panel.spec)
+        yield FILE.format(panel.place), data.dataset(panel.spec)
 
 
 def panels(settings: Settings, choice: Choice) -> list[Panel]:
@@ -156,12 +155,8 @@ def admitted(values: Sequence[float], choice: Choice, factor: str) -> list[float
 def panel_of(place: Place, images: Images, pairs: Pairs, this: planning.Round) -> Panel:
     """What decides the data of one training. In 5.1 the pair of classes is drawn, elsewhere numbered."""
     seed = this.seed("plot", SECTIONS[place.experiment], place.manipulation, place.number, place.kind)
-    number = place.number
-    if place.experiment == "5.1":
-        number = seed
-    border = None
-    if place.experiment == "border":
-        border = Border()
+    number = seed if place.experiment == "5.1" else place.number
+    border = Border() if place.experiment == "border" else None
     known = pairs[place.kind]
     manipulation = manipulation_of(place, this.settings, seed=seed)
     return Panel(place, DataSpec(images, known[number % len(known)], manipulation, place.r, border, seed))
@@ -171,8 +166,7 @@ def manipulation_of(place: Place, settings: Settings, *, seed: int) -> Manipulat
     """The artefact of a training, as visible as the settings want it."""
     drawn = draw(place.manipulation, SECTIONS[place.experiment], seed=seed, level=place.level)
     if place.experiment == "5.1" and settings.level is not None:
-        seen = draw(place.manipulation, 3, seed=seed, level=settings.level)
-        drawn = replace(drawn, visibility=seen.visibility)
+        drawn = replace(drawn, visibility=draw(place.manipulation, 3, seed=seed, level=settings.level).visibility)
     return adjusted(drawn, strength=settings.strength, variant=settings.variant)
 
 
@@ -208,7 +202,7 @@ def explaining_tasks(this: Round, experiment: str) -> Iterator[planning.Work]:
     """
     panel = this.panel
     where = {**panel.columns, "experiment": experiment, "part": PARTS[experiment]}
-    methods = [plugins.method(name, METHODS) for name in this.choice.methods or methods_of(experiment, this.settings)]
+    methods = planning.methods(this.choice, methods_of(experiment, this.settings))
     nets = [*(task.arguments["net"] for task in this.trained), NO_MODEL]  # the last is that of no network
 
     def ask(method: Method, index: int) -> Iterator[Task]:
@@ -262,10 +256,8 @@ def metric_names(experiment: str, settings: Settings) -> tuple[str, ...]:
 
 
 def title(panel: Panel) -> str:
-    place = panel.place
-    varied = {"5.3": f"level {place.level}", "5.4": f"r {place.r:g}"}.get(place.experiment, "")
-    words = (place.experiment, place.manipulation, varied, f"number {place.number}")
-    return ", ".join(word for word in words if word)
+    words = "{0.experiment}, {0.manipulation}" + VARIED.get(panel.place.experiment, "") + ", number {0.number}"
+    return words.format(panel.place)
 
 
 def facts(settings: Settings) -> tuple[str, ...]:

@@ -143,7 +143,7 @@ PRESETS: Mapping[str, Settings] = {"demo": DEMO, "quick": QUICK, "paper": PAPER,
 
 def check(settings: Settings) -> None:
     """UsageError where a word or number has no meaning, before any work."""
-    known = {"experiments": EXPERIMENTS, "presences": PRESENCES, "kinds": KINDS}
-    check_words(settings, {**known, "manipulations": NAMES, "manipulations_followup": NAMES})
+    words = {"experiments": EXPERIMENTS, "presences": PRESENCES, "kinds": KINDS, "manipulations": NAMES}
+    check_words(settings, {**words, "manipulations_followup": NAMES})
     check_range(settings, ("level", "levels"), LEVELS[0], LEVELS[-1], what=f"0 to {LEVELS[-1]}")
     check_range(settings, ("trainings", "samples"), 1, what="at least 1")

@@ -70,9 +70,9 @@ def _curves(axis: Axes, results: Results, rows: DataFrame) -> None:
         if curve.empty:
             continue
         colour = HUES[k % len(HUES)]
-        look: dict[str, Any] = {"marker": MARKERS[k % len(MARKERS)], "markersize": 3.5, "linewidth": 1.4}
+        marker = MARKERS[k % len(MARKERS)]
         axis.fill_between(curve.index, curve["min"], curve["max"], color=colour, alpha=0.18, linewidth=0)
-        axis.plot(curve.index, curve["mean"], color=colour, label=model, **look)
+        axis.plot(curve.index, curve["mean"], color=colour, label=model, marker=marker, markersize=3.5, linewidth=1.4)
     gate_line(axis, results, vertical=False)
     axis.grid()
 

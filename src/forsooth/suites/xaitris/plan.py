@@ -37,7 +37,7 @@ def plan(settings: Settings, choice: Choice) -> Plan:
     check_range(settings, ("trainings", "samples"), 1, what="at least 1")
     check_some(settings, ("sizes", "scenarios"))
     planning.check_metrics(settings, ("truth",))
-    methods = planning.methods(settings, choice)
+    methods = planning.methods(choice, settings.methods)
     specs = list(chosen_data(settings, choice))
     work: list[Work] = []
     for spec in specs:

@@ -9,7 +9,7 @@ import numpy as np
 from pandas import DataFrame
 
 from forsooth import papers
-from forsooth.frames import lines_by, only, without
+from forsooth.frames import gap_between, lines_by, only, without
 from forsooth.records import Choice, Judgement, Outcome, Plan, Reproduction
 from forsooth.stats import Interval, mean_interval
 from forsooth.suites.verdicts import above, below, judgement
@@ -77,14 +77,12 @@ def at_chance(rows: DataFrame) -> list[str]:
 
 def rigid(rows: DataFrame) -> list[str]:
     """In RIGID the CNN is ahead of the MLP, by training and strength."""
-    own = only(rows, scenario="RIGID")
-    table = own.pivot_table(index=["background", "alpha", "model_seed"], columns="model", values="value")
-    if not {"cnn", "mlp"} <= set(table):
+    place = ["background", "alpha"]
+    ahead = gap_between(only(rows, scenario="RIGID"), [*place, "model_seed"], model=("cnn", "mlp"))
+    if ahead is None:
         return []
-    ahead = (table["cnn"] - table["mlp"]).groupby(level=["background", "alpha"]).mean()
-    return [
-        above("in RIGID the CNN is more accurate than the MLP (over backgrounds and strengths)", mean_interval(ahead))
-    ]
+    words = "in RIGID the CNN is more accurate than the MLP (over backgrounds and strengths)"
+    return [above(words, mean_interval(ahead.groupby(level=place).mean()))]
 
 
 def sweet_spots(rows: DataFrame) -> Iterator[str]:
