@@ -12,7 +12,20 @@ from torch import Tensor
 
 from forsooth import chunks, isolation, plugins, scores, seeds, surroundings
 from forsooth.attributions import METHODS
-from forsooth.records import BROKEN, TOLERANCE, WHOLE, Cell, Dataset, Facts, Method, Metric, Row, Status, UsageError
+from forsooth.records import (
+    BROKEN,
+    TOLERANCE,
+    WHOLE,
+    Cell,
+    Dataset,
+    Facts,
+    Method,
+    Metric,
+    Row,
+    Status,
+    Tensors,
+    UsageError,
+)
 from forsooth.scores.bounds import emd_between
 from forsooth.scores.promises import completeness_gap
 from forsooth.scores.transport import Normaliser
@@ -66,7 +79,7 @@ class Question:
 def about(
     dataset: Dataset,
     rows: Tensor,
-    references: Mapping[str, Tensor],
+    references: Tensors,
     *,
     device: str,
     **rest: Any,
@@ -262,7 +275,7 @@ def gaps(made: Cell) -> Tensor | None:
 
 
 def score_rows(
-    template: Row, maps: Tensor, reads: Mapping[str, Tensor], metrics: Iterable[Metric], samples: Sequence[int]
+    template: Row, maps: Tensor, reads: Tensors, metrics: Iterable[Metric], samples: Sequence[int]
 ) -> Iterator[Row]:
     """One row per metric and sample; a map that says nothing or is not finite is a row with that status.
 
@@ -289,7 +302,7 @@ def unless_undefined(row: Row) -> Row:
 def metric_rows(
     template: Row,
     maps: Tensor,
-    reads: Mapping[str, Tensor],
+    reads: Tensors,
     metrics: Iterable[str],
     samples: Sequence[int],
     emd_tolerance: float | None = None,

@@ -12,6 +12,7 @@ from matplotlib.patches import Patch
 from pandas import DataFrame
 
 from forsooth.frames import only
+from forsooth.records import Names
 from forsooth.report.aggregate import Results, methods_in
 from forsooth.report.axes import Look, grid, legend_below, marks, names_beside, words_below
 from forsooth.report.drawing import BLUE, GREEN, INK, MUTED, ORANGE, VERMILION, Drawing, Tables, present, sheet
@@ -33,7 +34,7 @@ class Curve:
     """
 
     name: str
-    parts: tuple[str, ...]
+    parts: Names
     x: str
     along: str | None
     label: str

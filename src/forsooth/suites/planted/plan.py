@@ -14,7 +14,7 @@ from forsooth.datasets.visibility import adjusted
 from forsooth.engine import make_task
 from forsooth.models import recipes
 from forsooth.models.gates import Gate
-from forsooth.records import NO_MODEL, Choice, Dataset, Method, Plan, Row, Task, UsageError, Value
+from forsooth.records import NO_MODEL, Choice, Columns, Dataset, Method, Names, Plan, Row, Task, UsageError
 from forsooth.suites import planning
 from forsooth.suites.planted import data
 from forsooth.suites.planted.data import DataSpec
@@ -37,7 +37,7 @@ Pairs = Mapping[str, Sequence[tuple[str, str]]]  # kind -> pairs of classes
 class Place:
     """One training in the paper's plan: the experiments that explain it, its artefact, its number among its like."""
 
-    experiments: tuple[str, ...]
+    experiments: Names
     manipulation: str
     number: int
     level: int = 0
@@ -60,9 +60,9 @@ class Panel:
     spec: DataSpec
 
     @property
-    def columns(self) -> dict[str, Value]:
+    def columns(self) -> Columns:
         """What all its rows have in common."""
-        own: dict[str, Value] = {"level": self.place.level, "model_seed": self.place.number, "kind": self.place.kind}
+        own: Columns = {"level": self.place.level, "model_seed": self.place.number, "kind": self.place.kind}
         return {**data.factors(self.spec), **own, "experiment": self.place.experiment}
 
 
@@ -251,7 +251,7 @@ def methods_of(experiment: str, settings: Settings) -> Sequence[str]:
     return wanted
 
 
-def metric_names(experiment: str, settings: Settings) -> tuple[str, ...]:
+def metric_names(experiment: str, settings: Settings) -> Names:
     return {"5.1": settings.metrics, "border": (data.ON_F_N, "attr")}.get(experiment, ("attr",))
 
 

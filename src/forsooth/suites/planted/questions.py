@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from forsooth.records import WHOLE, Cell, Dataset, Facts, Row, Value
+from forsooth.records import WHOLE, Cell, Columns, Dataset, Facts, Names, Row, Tensors
 from forsooth.suites import choose, explain, networks
 from forsooth.suites.album import Album, scaled
 from forsooth.suites.planted import data
@@ -32,7 +32,7 @@ class Ask:
     version: int
     code: str
     samples: int | None
-    presences: tuple[str, ...]
+    presences: Names
     output: Output
     metrics: Mapping[str, int]
     checkpoints: bool = field(metadata={"key": "every"})
@@ -47,7 +47,7 @@ class Explained:
 
     spec: DataSpec
     dataset: Dataset
-    groups: Mapping[str, Tensor]
+    groups: Tensors
 
     @property
     def rows(self) -> Tensor:
@@ -64,7 +64,7 @@ def explained_images(spec: DataSpec, ask: Ask) -> Explained:
     return Explained(spec, planted, {name: rows for name, rows in groups.items() if name in ask.presences})
 
 
-def learned_from(planted: Dataset) -> dict[str, Tensor]:
+def learned_from(planted: Dataset) -> Tensors:
     """Training images (k,) that stand for the background, and those that are fitted on: even over labels and kinds."""
     return choose.references(planted, LEARNED_FROM, seed=planted.facts["seed"])
 
@@ -119,7 +119,7 @@ def label(presence: str) -> int:
     return int(presence == data.PRESENT)
 
 
-def album_of(answer: Cell, images: Explained, shared: Mapping[str, Value], *, prefix: str = "") -> Album:
+def album_of(answer: Cell, images: Explained, shared: Columns, *, prefix: str = "") -> Album:
     """The first few maps of each presence; no pictures of a method that gave no maps.
 
     prefix  of the names of tensors, where one cell keeps the maps of several methods
@@ -134,7 +134,7 @@ def album_of(answer: Cell, images: Explained, shared: Mapping[str, Value], *, pr
     return album
 
 
-def participants(images: Explained, columns: Mapping[str, Value]) -> list[Facts]:
+def participants(images: Explained, columns: Columns) -> list[Facts]:
     """Who took part in each role, by class and presence, for the run to keep; of ranked panels alone."""
     if columns["part"] != "scores":
         return []

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from forsooth.datasets.manipulations import NAMES
+from forsooth.records import Names
 from forsooth.settings import check_range, check_words
 
 PUBLISHED = ("saliency", "smooth_grad", "grad_cam", "lime_superpixels", "gradient_shap_200")
@@ -69,20 +70,20 @@ class Settings:
     authors_output         whether a method whose authors explain another output (LIME: probabilities) explains theirs
     """
 
-    experiments: tuple[str, ...] = EXPERIMENTS
-    manipulations: tuple[str, ...] = NAMES
-    presences: tuple[str, ...] = PRESENCES
-    models: tuple[str, ...] = ("resnet34",)
-    methods: tuple[str, ...] = (*PUBLISHED, *MORE, *NULLS)
-    methods_followup: tuple[str, ...] = (*PUBLISHED, *ENDS)
-    metrics: tuple[str, ...] = ("attr", "precision_top", "recall_top")
+    experiments: Names = EXPERIMENTS
+    manipulations: Names = NAMES
+    presences: Names = PRESENCES
+    models: Names = ("resnet34",)
+    methods: Names = (*PUBLISHED, *MORE, *NULLS)
+    methods_followup: Names = (*PUBLISHED, *ENDS)
+    metrics: Names = ("attr", "precision_top", "recall_top")
     trainings: int = 20
     runs_with_checkpoints: int = 20
-    manipulations_followup: tuple[str, ...] = NAMES
+    manipulations_followup: Names = NAMES
     groups: int = 4
     levels: tuple[int, ...] = LEVELS
     r_values: tuple[float, ...] = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
-    kinds: tuple[str, ...] = KINDS
+    kinds: Names = KINDS
     pairs: int = 2
     level: int | None = None
     strength: float = 1.0

@@ -4,7 +4,7 @@ No picture is stored: a task makes its data again from their spec, and scores it
 """
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from torch import nn
@@ -16,7 +16,7 @@ from forsooth.models.gates import Gate
 from forsooth.models.normalising import normalised, with_normalising
 from forsooth.models.recipes import Recipe
 from forsooth.models.train import States, fit
-from forsooth.records import NO_MODEL, Cell, Dataset, Facts, Row, Value
+from forsooth.records import NO_MODEL, Cell, Columns, Dataset, Facts, Row
 from forsooth.suites import choose, networks
 from forsooth.suites import explain as explaining
 from forsooth.suites.album import Album
@@ -33,8 +33,6 @@ from forsooth.suites.planted.questions import (
     question,
     rows_of,
 )
-
-Columns = dict[str, Value]
 
 
 @dataclass(frozen=True)
@@ -86,7 +84,7 @@ def state_facts(net: str, planted: Dataset, states: States, *, device: str) -> l
     return facts
 
 
-def template(planted: Dataset, columns: Mapping[str, Value]) -> Row:
+def template(planted: Dataset, columns: Columns) -> Row:
     """What all rows of a task share."""
     return Row("planted", str(columns["part"]), dataset=planted.facts["base"]).having(**columns)
 

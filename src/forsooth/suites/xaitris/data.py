@@ -2,9 +2,8 @@
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from torch import Tensor
 
@@ -14,7 +13,7 @@ from forsooth.datasets.tetromino import tetromino
 from forsooth.datasets.tetromino_settings import Setting
 from forsooth.digests import require_same
 from forsooth.plain import remembered, to_plain
-from forsooth.records import NO_MODEL, Cell, Dataset, Facts, Row, Value
+from forsooth.records import NO_MODEL, Cell, Columns, Dataset, Facts, Row, Tensors
 from forsooth.suites import choose, networks
 
 BACKGROUND_IMAGES = 100  # training images given to methods as references
@@ -57,7 +56,7 @@ class Panel:
     model_seed: int = -1
 
     @property
-    def factors(self) -> dict[str, Value]:
+    def factors(self) -> Columns:
         """The columns that tell datasets apart."""
         return {"size": self.size, "scenario": self.scenario, "background": self.background, "alpha": self.alpha}
 
@@ -108,12 +107,12 @@ def explained(trained: Sequence[Cell], data: Dataset, samples: int | None, *, se
     return choose.rows_of(data, rows, samples, seed=seed, role="explained")
 
 
-def references(data: Dataset, *, seed: int) -> dict[str, Tensor]:
+def references(data: Dataset, *, seed: int) -> Tensors:
     """Training images that methods are given, drawn for each role on its own. role -> (k,)"""
     return choose.references(data, {"background": BACKGROUND_IMAGES, "fit": FIT_IMAGES}, seed=seed)
 
 
-def counts(data: Dataset, roles: Mapping[str, Tensor], *, where: Mapping[str, Any]) -> list[Facts]:
+def counts(data: Dataset, roles: Tensors, *, where: Columns) -> list[Facts]:
     """How many of the rows (k,) of each role are of each kind, by name."""
     assert data.strata is not None
     kinds = {role: data.strata[rows] for role, rows in roles.items()}

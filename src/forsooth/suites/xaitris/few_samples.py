@@ -1,9 +1,8 @@
 """LIME and Kernel SHAP taken apart: the estimator, the number of masks and the draw, one changed at a time."""
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from pandas import DataFrame, Series
 from torch import Tensor
@@ -14,7 +13,7 @@ from forsooth.counted import counted
 from forsooth.engine import make_task, task
 from forsooth.frames import only, without
 from forsooth.names import find
-from forsooth.records import Cell, Choice, Facts, Judgement, Outcome, Plan, Row
+from forsooth.records import Cell, Choice, Facts, Judgement, Line, Names, Outcome, Plan, Row
 from forsooth.scores.localisation import nonzero_pixels
 from forsooth.suites import explain
 from forsooth.suites.planning import planned
@@ -55,7 +54,7 @@ class Settings:
     suite       one network and the images, as a run of the suite has them
     """
 
-    estimators: tuple[str, ...] = tuple(ESTIMATORS)
+    estimators: Names = tuple(ESTIMATORS)
     masks: tuple[int, ...] = (25, 100, 400, 1_600, 8_192, 10_240)
     draws: int = 6
     suite: presets.Settings = ONE_NETWORK
@@ -200,7 +199,7 @@ def verdict(table: DataFrame) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _words(line: Mapping[str, Any]) -> str:
+def _words(line: Line) -> str:
     """One number of masks: what came out, or why nothing did."""
     if line["status"] != "ok":
         return f"nothing with {line['masks']:,} masks: {line['status']}"
@@ -208,7 +207,7 @@ def _words(line: Mapping[str, Any]) -> str:
     return f"{words}, {line['zero']:.0%} of maps empty" if line["zero"] else words
 
 
-def _range(line: Mapping[str, Any]) -> str:
+def _range(line: Line) -> str:
     return f"{line['ima']:.3f} [{line['ima_low']:.3f}, {line['ima_high']:.3f}]"
 
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable, Iterator
 from textwrap import wrap
-from typing import Any
 
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from pandas import DataFrame
@@ -55,13 +55,10 @@ def _where(rows: DataFrame, factor: str | None, level: str) -> DataFrame:
     return only(rows, **{factor: level})
 
 
-def _entries(axes: Iterable[Axes]) -> dict[str, Any]:
+def _entries(axes: Iterable[Axes]) -> dict[str, Artist]:
     """Every line once by its label, though it stands in many axes."""
-    handles: dict[str, Any] = {}
-    for axis in axes:
-        for handle, label in zip(*axis.get_legend_handles_labels(), strict=True):
-            handles[label] = handle
-    return handles
+    found = [zip(*axis.get_legend_handles_labels(), strict=True) for axis in axes]
+    return {label: handle for entries in found for handle, label in entries}
 
 
 def _curves(axis: Axes, results: Results, rows: DataFrame) -> None:

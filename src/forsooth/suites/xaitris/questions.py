@@ -1,13 +1,12 @@
 """What a method is asked about tetrominoes: a trained network, the images that all get right, and who helps."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from forsooth import models
-from forsooth.records import Cell
+from forsooth.records import Cell, Facts
 from forsooth.suites import explain, networks
 from forsooth.suites.networks import NetSpec
 from forsooth.suites.xaitris import data, training
@@ -43,7 +42,7 @@ def question(network: Cell | None, spec: DataSpec, chosen: Tensor, ask: Ask) -> 
     """What a method is asked of a trained network (None: of none, for methods that ignore it) on chosen images (k,)."""
     dataset = data.dataset(spec)
     model, layer = explained_network(network, spec, ask)
-    game: dict[str, Any] = {"rewrite_model": spec.setting.size > SMALL}
+    game: Facts = {"rewrite_model": spec.setting.size > SMALL}
     if ask.softmax == "gradient":
         game["softmax"] = ask.softmax
     references = data.references(dataset, seed=ask.sampling_seed)

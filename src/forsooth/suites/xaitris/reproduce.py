@@ -1,16 +1,15 @@
 """Published tables of XAI-TRIS made again: trained accuracy under the paper's words and under its code."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
-from typing import Any
 
 from pandas import DataFrame
 
 from forsooth import names, papers
 from forsooth.frames import only
-from forsooth.records import Choice, Judgement, Outcome, Plan, Reproduction, Task
+from forsooth.records import Choice, Judgement, Line, Outcome, Plan, Reproduction, Task
 from forsooth.suites.verdicts import judgement
 from forsooth.suites.xaitris import few_samples, reproduce_alphas, reproduce_boxes, reproduce_costs, settings
 from forsooth.suites.xaitris.plan import chosen_data, explained_networks, training_task
@@ -83,7 +82,7 @@ def accuracy_line(outcome: Outcome, preset: str, tasks: Sequence[Task]) -> dict[
     return {preset: accuracy.mean(), f"{preset}_sd": accuracy.std(), f"{preset}_first": sum(first) / len(first)}
 
 
-def met_by(row: Mapping[str, Any], presets: Iterable[str]) -> str:
+def met_by(row: Line, presets: Iterable[str]) -> str:
     """Under which presets the published number comes out."""
     near = [name for name in presets if abs(row[name] - row["accuracy"]) <= NEAR]
     return " and ".join(near) or "no"
@@ -116,7 +115,7 @@ def without_signal(table: DataFrame) -> list[str]:
     ]
 
 
-def missed(row: Mapping[str, Any], presets: Sequence[str]) -> str:
+def missed(row: Line, presets: Sequence[str]) -> str:
     """One accuracy that did not come out."""
     ours = ", ".join(f"{row[name]} % as {name}, spread {row[f'{name}_sd']}" for name in presets)
     above = all(row[name] > row["accuracy"] for name in presets)
@@ -124,7 +123,7 @@ def missed(row: Mapping[str, Any], presets: Sequence[str]) -> str:
     return f"{place_name(row)}: published {row['accuracy']} %, ours {side} it, {ours}."
 
 
-def place_name(row: Mapping[str, Any]) -> str:
+def place_name(row: Line) -> str:
     return f"{row['scenario']}-{row['background']} {row['model']}"
 
 

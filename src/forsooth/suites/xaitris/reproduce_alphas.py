@@ -1,16 +1,15 @@
 """Figs. B2 and B9 made again: accuracy over the strength of the signal, and the search for the weakest that will do."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 from pandas import DataFrame
 
 from forsooth import papers
 from forsooth.frames import gap_between, lines_by, only, without
-from forsooth.records import Choice, Judgement, Outcome, Plan, Reproduction
+from forsooth.records import Choice, Judgement, Line, Outcome, Plan, Reproduction
 from forsooth.stats import Interval, mean_interval
 from forsooth.suites.verdicts import above, below, judgement
 from forsooth.suites.xaitris.plan import chosen_data, sweep_tasks
@@ -123,7 +122,7 @@ def met(table: DataFrame) -> list[str]:
     return lines + [missed(line) for _, line in known[off].iterrows()]
 
 
-def missed(line: Mapping[str, Any]) -> str:
+def missed(line: Line) -> str:
     found = Interval(line["ours"], line["low"], line["high"], int(line["trainings"]))
     place = f"{line['scenario']}-{line['background']} {line['model']} at alpha {line['alpha']:g}"
     return f"{place}: published {line['accuracy']} %, ours {found}."
