@@ -275,7 +275,7 @@ def gaps(made: Cell) -> Tensor | None:
 
 
 def score_rows(
-    template: Row, maps: Tensor, reads: Tensors, metrics: Iterable[Metric], samples: Sequence[int]
+    template: Row, maps: Tensor, reads: Tensors, metrics: Iterable[Metric], samples: Values
 ) -> Iterator[Row]:
     """One row per metric and sample; a map that says nothing or is not finite is a row with that status.
 
@@ -304,7 +304,7 @@ def metric_rows(
     maps: Tensor,
     reads: Tensors,
     metrics: Iterable[str],
-    samples: Sequence[int],
+    samples: Values,
     emd_tolerance: float | None = None,
 ) -> Iterator[Row]:
     """As `score_rows`, of metrics by their names; those of a bounded score have the column `emd_error`.
@@ -319,7 +319,7 @@ def metric_rows(
 
 
 def bounded_rows(
-    template: Row, maps: Tensor, truth: Tensor, metric: Metric, samples: Sequence[int], tolerance: float
+    template: Row, maps: Tensor, truth: Tensor, metric: Metric, samples: Values, tolerance: float
 ) -> Iterator[Row]:
     """The rows of an earth mover's score between proven bounds."""
     middle, error = emd_between(maps, truth, tolerance=tolerance, normaliser=BOUNDED[metric.name])
@@ -355,7 +355,7 @@ def skipped(template: Row, reason: str) -> Row:
     return template.having(metric="", sample=WHOLE, status="skipped", message=reason)
 
 
-def no_scores(template: Row, metrics: Iterable[str], samples: Iterable[int], facts: Mapping[str, Any]) -> list[Row]:
+def no_scores(template: Row, metrics: Iterable[str], samples: Values, facts: Mapping[str, Any]) -> list[Row]:
     """A row without a value for each metric and sample of a method that gave no maps, with the status and message."""
     lost = template.having(value=float("nan"), status=facts["status"], message=facts.get("message", ""))
     return [lost.having(metric=metric, sample=int(sample)) for metric, sample in itertools.product(metrics, samples)]
@@ -363,14 +363,12 @@ def no_scores(template: Row, metrics: Iterable[str], samples: Iterable[int], fac
 
 def without_maps(template: Row, metrics: Iterable[str], made: Cell) -> Cell:
     """The score cell of a method that gave no maps: a row for each sample it was asked about, or one for all."""
-    samples = [WHOLE]
-    if "samples" in made.tensors:
-        samples = made.tensors["samples"].tolist()
+    samples = made.tensors.get("samples", torch.tensor([WHOLE]))
     facts = {"failed": True} if made.facts.get("failed") else {}
     return Cell(rows=tuple(no_scores(template, metrics, samples, made.facts)), facts=facts)
 
 
-def promise_rows(template: Row, rows: Iterable[Row], gap: Tensor | None, samples: Sequence[int]) -> list[Row]:
+def promise_rows(template: Row, rows: Iterable[Row], gap: Tensor | None, samples: Values) -> list[Row]:
     """The score rows, and a row `gap` for each sample of a method that promises a sum.
 
     template  of the rows of gaps

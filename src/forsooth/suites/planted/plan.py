@@ -136,8 +136,8 @@ def places(this: planning.Round) -> list[Place]:
 def followup_places(manipulations: Sequence[str], this: planning.Round) -> list[Place]:
     """Trainings of the experiments that vary more than the region."""
     settings = this.settings
-    levels = admitted(settings.levels, this.choice, "visibility")
-    r_values = admitted(settings.r_values, this.choice, "r")
+    levels = names.kept_numbers(settings.levels, this.choice.only, "visibility")
+    r_values = names.kept_numbers(settings.r_values, this.choice.only, "r")
     regions = list(itertools.product(manipulations, range(settings.groups)))
     pairs = itertools.product(manipulations, settings.kinds, range(settings.pairs), r_values)
     return [
@@ -145,11 +145,6 @@ def followup_places(manipulations: Sequence[str], this: planning.Round) -> list[
         *(Place(("5.4",), name, number, r=r, kind=kind) for name, kind, number, r in pairs),
         *(Place(("border",), *region) for region in regions),
     ]
-
-
-def admitted(values: Sequence[float], choice: Choice, factor: str) -> list[float]:
-    """Those numbers that were not left out."""
-    return [float(value) for value in names.kept([f"{value:g}" for value in values], choice.only, factor)]
 
 
 def panel_of(place: Place, images: Images, pairs: Pairs, this: planning.Round) -> Panel:

@@ -87,7 +87,7 @@ def rows_of(answer: Cell, shared: Row, images: Explained, ask: Ask) -> list[Row]
     if "maps" not in answer.tensors:
         return no_rows(shared, images, ask, answer.facts)
     flat = answer.tensors["maps"].abs().sum(1)
-    samples = images.rows.tolist()
+    samples = images.rows
     rows: list[Row] = []
     for name in ask.metrics:
         region = data.region(name, images.dataset, images.spec)
@@ -102,7 +102,7 @@ def no_rows(shared: Row, images: Explained, ask: Ask, facts: Mapping[str, Any], 
     """Rows without a value, with the status and message of `facts`: one for each image, or one for all of them."""
     rows: list[Row] = []
     for presence, own in images.groups.items():
-        samples = [WHOLE] if whole else own.tolist()
+        samples = [WHOLE] if whole else own
         rows += explain.no_scores(with_presence(shared.having(er=None), presence), ask.metrics, samples, facts)
     return rows
 

@@ -21,6 +21,7 @@ from forsooth.suites.xaitris.tables import (
     spreads,
 )
 
+PANEL = "{0.scenario}-{0.background} with the {0.model}"
 NEARLY_ALL = 0.8  # ours: from this share of methods on "nearly all" holds
 MOST = 0.5
 NON_LINEAR = ("MULT", "RIGID", "XOR")
@@ -69,7 +70,7 @@ def of_pattern_method(tables: Tables, method: str) -> Iterator[str]:
     for place in WHERE_PATTERNS_LEAD:
         if place in own:
             second = best_of(tables[place], without=PATTERN)
-            words = f"Q2, {method} is ahead of all but its like in {named(place)} (here of {second})"
+            words = f"Q2, {method} is ahead of all but its like in {PANEL.format(place)} (here of {second})"
             yield above(words, paired(tables[place], method, second))
 
 
@@ -118,7 +119,7 @@ def edge_detector(tables: Tables) -> Iterator[str]:
     """The Laplace filter is ahead of nearly all methods on correlated noise."""
     for place, table in tables.items():
         if place.background == "CORR" and place.scenario in ("RIGID", "XOR") and "laplace" in table:
-            words = f"the Laplace filter is ahead of nearly all methods in {named(place)} (share of methods)"
+            words = f"the Laplace filter is ahead of nearly all methods in {PANEL.format(place)} (share of methods)"
             found = [paired(table, "laplace", method) for method in of_methods(table)]
             share = share_interval([one.low > 0 for one in found])
             behind = share_interval([one.high < 0 for one in found])
@@ -198,7 +199,3 @@ def best_of(table: DataFrame, *, without: Sequence[str]) -> str:
     if not names:  # asked alone: only nulls are beside it
         names = rivals(table)
     return str(table[names].median().idxmax())
-
-
-def named(place: Place) -> str:
-    return f"{place.scenario}-{place.background} with the {place.model}"

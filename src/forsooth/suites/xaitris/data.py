@@ -17,6 +17,8 @@ from forsooth.records import NO_MODEL, Cell, Columns, Dataset, Facts, Row, Tenso
 from forsooth.suites import choose, networks
 
 BACKGROUND_IMAGES = 100  # training images given to methods as references
+TITLE = "{0.scenario}-{0.background} {0.size}×{0.size}"
+FILE = "{0.scenario}-{0.background}-{0.size}"  # the name of a dataset elsewhere
 FIT_IMAGES = 2_000  # training images given to methods that fit patterns
 
 
@@ -81,8 +83,7 @@ def panel(spec: DataSpec, model: str = NO_MODEL, model_seed: int = -1) -> Panel:
 
 
 def title(spec: DataSpec) -> str:
-    setting = spec.setting
-    return f"{setting.scenario}-{setting.background} {setting.size}×{setting.size}"
+    return TITLE.format(spec.setting)
 
 
 @remembered(2)

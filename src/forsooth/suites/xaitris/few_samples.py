@@ -1,7 +1,7 @@
 """LIME and Kernel SHAP taken apart: the estimator, the number of masks and the draw, one changed at a time."""
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from pandas import DataFrame, Series
@@ -42,6 +42,8 @@ ONE_NETWORK = presets.Settings(
     output="probabilities",
 )
 SCORES = ("ima", "precision")
+RANGE = "{ima:.3f} [{ima_low:.3f}, {ima_high:.3f}]"
+NOTHING = "nothing with {masks:,} masks: {status}"
 
 
 @dataclass(frozen=True)
@@ -124,10 +126,10 @@ def measure(trained: Cell, *, spec: DataSpec, ask: Ask) -> Cell:
     if "maps" not in made.tensors:
         return nothing(template, made.facts["message"])
     flat = made.tensors["maps"].abs().sum(1)
-    return Cell(rows=tuple(rows_of(template, flat, explain.truth_of(dataset, chosen), chosen.tolist())))
+    return Cell(rows=tuple(rows_of(template, flat, explain.truth_of(dataset, chosen), chosen)))
 
 
-def rows_of(template: Row, maps: Tensor, truth: Tensor, samples: Sequence[int]) -> Iterator[Row]:
+def rows_of(template: Row, maps: Tensor, truth: Tensor, samples: Tensor) -> Iterator[Row]:
     """Scores and pixel counts of maps (n, side, side)."""
     yield from explain.metric_rows(template, maps, {"truth": truth}, SCORES, samples)
     for name, values in nonzero_pixels(maps, truth).items():
@@ -188,7 +190,7 @@ def scored_by(rows: DataFrame, metric: str) -> DataFrame:
 def verdict(table: DataFrame) -> str:
     """What each estimator gains by masks, against random maps."""
     random = only(table, estimator=RANDOM).iloc[0]
-    lines = [f"Random maps: median IMA {_range(random)} over {random['draws']} draws."]
+    lines = [f"Random maps: median IMA {RANGE.format_map(random)} over {random['draws']} draws."]
     for name, group in without(table, estimator=RANDOM).groupby("estimator", sort=False):
         scored = only(group, status="ok")
         words = [_words(line) for _, line in group.iterrows()]
@@ -202,13 +204,11 @@ def verdict(table: DataFrame) -> str:
 def _words(line: Line) -> str:
     """One number of masks: what came out, or why nothing did."""
     if line["status"] != "ok":
-        return f"nothing with {line['masks']:,} masks: {line['status']}"
-    words = f"{_range(line)} with {line['masks']:,} masks"
-    return f"{words}, {line['zero']:.0%} of maps empty" if line["zero"] else words
-
-
-def _range(line: Line) -> str:
-    return f"{line['ima']:.3f} [{line['ima_low']:.3f}, {line['ima_high']:.3f}]"
+        return NOTHING.format_map(line)
+    words = RANGE + " with {masks:,} masks"
+    if line["zero"]:
+        words += ", {zero:.0%} of maps empty"
+    return words.format_map(line)
 
 
 def _masks(numbers: Series) -> str:

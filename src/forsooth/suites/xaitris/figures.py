@@ -66,8 +66,7 @@ def _figure(results: Results, table: Medians, panels: DataFrame) -> Figure:
     drawn: set[int] = set()
     for panel, factors in panels.iterrows():
         place = layout.place(factors)
-        axis = figure.add_subplot(grid[place.row, place.column])
-        axis.set_facecolor(SHADES[place.shade % len(SHADES)])
+        axis = figure.add_subplot(grid[place.row, place.column], facecolor=SHADES[place.shade % len(SHADES)])
         null = _best_null(table, table.panels.index.get_loc(panel))
         _boxes(axis, table, quantiles.loc[panel].reindex(order), null=null, limits=limits)
         if place.column not in drawn:
@@ -138,15 +137,13 @@ def _limits(quantiles: DataFrame) -> tuple[float, float]:
 
 def _order(table: Medians) -> list[str]:
     """Methods, best first, then the nulls."""
-    lines = board(table)
-    return [*lines["method"][~lines["null"]], *lines["method"][lines["null"]]]
+    return list(board(table).sort_values("null", kind="stable")["method"])
 
 
 def _grid(figure: Figure, layout: Layout, *, left: float) -> GridSpec:
     """A column per shade, with a narrow gap between models."""
     width, height = figure.get_size_inches()
-    shades = [1.0] * len(layout.shades)
-    ratios = [*shades, 0.15] * len(layout.models)
+    ratios = [*[1.0] * len(layout.shades), 0.15] * len(layout.models)
     return figure.add_gridspec(
         len(layout.rows),
         len(ratios) - 1,

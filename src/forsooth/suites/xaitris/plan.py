@@ -53,14 +53,13 @@ def plan(settings: Settings, choice: Choice) -> Plan:
 def datasets(settings: Settings, choice: Choice) -> Iterator[tuple[str, Dataset]]:
     """Every chosen dataset with its name."""
     for spec in chosen_data(settings, choice):
-        setting = spec.setting
-        yield f"{setting.scenario}-{setting.background}-{setting.size}", data.dataset(spec)
+        yield data.FILE.format(spec.setting), data.dataset(spec)
 
 
 def chosen_data(settings: Settings, choice: Choice) -> Iterator[DataSpec]:
     """Every size, scenario and background that was not left out."""
     names.check_factors(choice.only, FACTORS)
-    sizes = names.kept([str(size) for size in settings.sizes], choice.only, "size")
+    sizes = names.kept_numbers(settings.sizes, choice.only, "size")
     scenarios = names.kept(settings.scenarios, choice.only, "scenario")
     known = list(settings.backgrounds)
     if choice.data is not None and "IMAGENET" not in known:
@@ -168,8 +167,8 @@ def sweep_tasks(
 def strategy_tasks(specs: Sequence[DataSpec], settings: Settings) -> list[Task]:
     """What the scores say of explanations one can name, once for each size."""
     sizes = sorted({spec.setting.size for spec in specs})
-    asked = [{"size": size, "metrics": list(settings.metrics)} for size in sizes]
-    return [make_task(strategies.compare, arguments, name="strategies of Fig. B3") for arguments in asked]
+    asked = {"metrics": list(settings.metrics)}
+    return [make_task(strategies.compare, {"size": size, **asked}, name="strategies of Fig. B3") for size in sizes]
 
 
 def sampling_seed(choice: Choice) -> int:

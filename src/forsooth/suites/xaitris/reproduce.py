@@ -18,6 +18,8 @@ from forsooth.suites.xaitris.tables import Place
 
 NEAR = 3.0  # points of accuracy within which a published number counts as met
 FACTORS = Place._fields
+NAME = "{scenario}-{background} {model}"
+MISSED = NAME + ": published {accuracy} %, ours {side} it, {ours}."
 
 
 @dataclass(frozen=True)
@@ -108,7 +110,7 @@ def without_signal(table: DataFrame) -> list[str]:
     vanished = only(table[table["paper"].lt(60)], scenario="MULT")
     if vanished.empty:
         return []
-    cells = ", ".join(place_name(row) for _, row in vanished.iterrows())
+    cells = ", ".join(NAME.format_map(row) for _, row in vanished.iterrows())
     return [
         f"At chance as printed: {cells}. Equation 2 divides the pattern by its norm over the whole dataset before it "
         "enters 1 - alpha a, so that no signal is left; the released code does not."
@@ -120,11 +122,7 @@ def missed(row: Line, presets: Sequence[str]) -> str:
     ours = ", ".join(f"{row[name]} % as {name}, spread {row[f'{name}_sd']}" for name in presets)
     above = all(row[name] > row["accuracy"] for name in presets)
     side = {True: "above", False: "below or around"}[above]
-    return f"{place_name(row)}: published {row['accuracy']} %, ours {side} it, {ours}."
-
-
-def place_name(row: Line) -> str:
-    return f"{row['scenario']}-{row['background']} {row['model']}"
+    return MISSED.format_map({**row, "side": side, "ours": ours})
 
 
 def accuracies(name: str, title: str, table: str, *, size: int) -> Reproduction:

@@ -19,6 +19,7 @@ CHANCE = 0.55  # a mean accuracy below it is no more than chance here; the publi
 ENOUGH = 0.8  # the paper's threshold
 NEAR = 3.0  # points within which a published number counts as met
 FACTORS = ["scenario", "background", "model"]
+MISSED = "{scenario}-{background} {model} at alpha {alpha:g}: published {accuracy} %, ours {found}."
 
 
 @dataclass(frozen=True)
@@ -124,8 +125,7 @@ def met(table: DataFrame) -> list[str]:
 
 def missed(line: Line) -> str:
     found = Interval(line["ours"], line["low"], line["high"], int(line["trainings"]))
-    place = f"{line['scenario']}-{line['background']} {line['model']} at alpha {line['alpha']:g}"
-    return f"{place}: published {line['accuracy']} %, ours {found}."
+    return MISSED.format_map({**line, "found": found})
 
 
 def figure(name: str, title: str, suite: Settings, alphas: Sequence[float], published: str) -> Reproduction:

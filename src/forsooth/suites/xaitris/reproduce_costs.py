@@ -12,6 +12,7 @@ from forsooth.suites.xaitris.plan import chosen_data, plan, strategy_tasks
 from forsooth.suites.xaitris.settings import RELEASED, Settings
 
 STEPS = {"training": "xaitris.train", "explaining": "xaitris.explain", "scoring": "xaitris.score"}
+STEP = "{0.step}: published {0.low:g} to {0.high:g} {0.unit} on {0.on}, ours {0.ours:.3g}."
 SECONDS = {"minutes a network": 60.0, "hours a scenario": 3600.0}
 
 
@@ -65,10 +66,7 @@ def judge_costs(found: Outcome) -> Judgement:
         f"{networks} networks, {scenarios} scenarios on {found.choice.device}: seconds of tasks, each on one core or "
         "a share of the accelerator; tasks that ran side by side are added up, so that the clock shows less."
     ]
-    for line in table.itertuples():
-        published = f"published {line.low:g} to {line.high:g} {line.unit} on {line.on}"
-        words.append(f"{line.step}: {published}, ours {line.ours:.3g}.")
-    return judgement(table, words)
+    return judgement(table, words + [STEP.format(line) for line in table.itertuples()])
 
 
 def cost_table(found: Outcome, counts: Mapping[str, int]) -> DataFrame:

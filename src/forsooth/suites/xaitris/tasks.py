@@ -27,8 +27,7 @@ NO_INPUT = "no test image is predicted correctly by every network"
 def train(*, spec: DataSpec, net: NetSpec, recipe: Recipe, model_seed: int, seed: int, device: str, part: str) -> Cell:
     """One training. The cell holds the weights and which test images the network gets right."""
     dataset = data.dataset(spec)
-    build = partial(training.untrained, net, spec)
-    trained = fit(build, dataset, recipe, seed=seed, device=device)
+    trained = fit(partial(training.untrained, net, spec), dataset, recipe, seed=seed, device=device)
     return training.cell(trained, dataset, spec, net, recipe, model_seed=model_seed, device=device, part=part)
 
 
@@ -83,8 +82,8 @@ def score(
     chosen = made.tensors["samples"]
     flat = made.tensors["maps"].abs().sum(1)  # the papers score |s|; one channel here, so the sum changes nothing
     reads = {"truth": explaining.truth_of(dataset, chosen)}
-    scored = explaining.metric_rows(template, flat, reads, metrics, chosen.tolist(), emd_tolerance)
-    rows = explaining.promise_rows(template, scored, explaining.gaps(made), chosen.tolist())
+    scored = explaining.metric_rows(template, flat, reads, metrics, chosen, emd_tolerance)
+    rows = explaining.promise_rows(template, scored, explaining.gaps(made), chosen)
     labels = dataset.y[chosen[:SHOWN]].tolist()
     return album_of(panel, method, flat, labels).cell(rows)
 
