@@ -157,7 +157,7 @@ def _answer_to(asked: str | Method, question: Question, seed: int, stream: str |
     try:
         with lent_randomness(seed), surroundings.watched(plugins.is_foreign(method), question, left) as copied:
             maps = maps_of(wrap(method) if wrap else method, copied, stream=stream)
-            tensors["maps"] = (maps if maps.layout == torch.strided else maps.to_dense()).detach().cpu()
+            tensors["maps"] = maps.to_dense().detach().cpu()
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # a user's method may raise anything or leave; it is a row, and tried again
@@ -175,11 +175,11 @@ def refusal(error: BaseException) -> Facts:
 def misshapen(maps: Any, x: Tensor) -> str:
     """What is wrong with maps that are no tensor with the shape of x."""
     shape = tuple(x.shape)
-    if isinstance(maps, Tensor) and maps.is_complex():
+    if not isinstance(maps, Tensor):
+        return f"the map must be a torch tensor with the shape of x {shape}, got {type(maps).__name__}"
+    if maps.is_complex():
         return f"the map must be real numbers, got {maps.dtype}"
-    if isinstance(maps, Tensor):
-        return f"the map must have the shape of x {shape}, got {tuple(maps.shape)}"
-    return f"the map must be a torch tensor with the shape of x {shape}, got {type(maps).__name__}"
+    return f"the map must have the shape of x {shape}, got {tuple(maps.shape)}"
 
 
 def with_game(method: Method, game: Mapping[str, Any]) -> Method:
@@ -275,21 +275,36 @@ def gaps(made: Cell) -> Tensor | None:
 
 
 def score_rows(
-    template: Row, maps: Tensor, reads: Tensors, metrics: Iterable[Metric], samples: Values
+    template: Row,
+    maps: Tensor,
+    reads: Tensors,
+    metrics: Iterable[Metric],
+    samples: Values,
+    emd_tolerance: float | None = None,
 ) -> Iterator[Row]:
     """One row per metric and sample; a map that says nothing or is not finite is a row with that status.
 
-    template  what all rows share: suite, part, panel and method
-    maps      (n, *map), channels already reduced
-    reads     what metrics read beside the map, by name
-    samples   (n,) the samples' numbers
+    template       what all rows share: suite, part, panel and method
+    maps           (n, *map), channels already reduced
+    reads          what metrics read beside the map, by name
+    samples        (n,) the samples' numbers
+    emd_tolerance  that an earth mover's score may be off, whose rows then have the column `emd_error`; None: exact
     """
     states = [state_of(one) for one in maps]
     messages = [MAP_MESSAGES.get(state, "") for state in states]
     for metric in metrics:
-        values = metric.function(maps, *(reads[name] for name in metric.reads))
         own = template.having(metric=metric.name)
-        yield from map(unless_undefined, rows_by_sample(own, samples, value=values, status=states, message=messages))
+        values = values_of(metric, maps, reads, emd_tolerance)
+        yield from map(unless_undefined, rows_by_sample(own, samples, **values, status=states, message=messages))
+
+
+def values_of(metric: Metric, maps: Tensor, reads: Tensors, emd_tolerance: float | None) -> Tensors:
+    """The scores of maps, and of an earth mover's between proven bounds how far each may be off. column -> (n,)"""
+    if emd_tolerance is None or metric.name not in BOUNDED:
+        return {"value": metric.function(maps, *(reads[name] for name in metric.reads))}
+    normaliser = BOUNDED[metric.name]
+    middle, error = emd_between(maps, reads["truth"], tolerance=emd_tolerance, normaliser=normaliser)
+    return {"value": middle, "emd_error": error}
 
 
 def unless_undefined(row: Row) -> Row:
@@ -307,25 +322,8 @@ def metric_rows(
     samples: Values,
     emd_tolerance: float | None = None,
 ) -> Iterator[Row]:
-    """As `score_rows`, of metrics by their names; those of a bounded score have the column `emd_error`.
-
-    emd_tolerance  that an earth mover's score may be off; None: it is exact
-    """
-    for metric in scores.metrics(metrics):
-        if emd_tolerance is None or metric.name not in BOUNDED:
-            yield from score_rows(template, maps, reads, [metric], samples)
-        else:
-            yield from bounded_rows(template, maps, reads["truth"], metric, samples, emd_tolerance)
-
-
-def bounded_rows(
-    template: Row, maps: Tensor, truth: Tensor, metric: Metric, samples: Values, tolerance: float
-) -> Iterator[Row]:
-    """The rows of an earth mover's score between proven bounds."""
-    middle, error = emd_between(maps, truth, tolerance=tolerance, normaliser=BOUNDED[metric.name])
-    rows = score_rows(template, maps, {}, [replace(metric, function=lambda _: middle, reads=())], samples)
-    for row, half in zip(rows, error.tolist(), strict=True):
-        yield row.having(emd_error=half)
+    """As `score_rows`, of metrics by their names."""
+    return score_rows(template, maps, reads, scores.metrics(metrics), samples, emd_tolerance)
 
 
 MAP_MESSAGES: Mapping[str, str] = {

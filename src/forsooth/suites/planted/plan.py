@@ -47,9 +47,7 @@ class Place:
     @property
     def experiment(self) -> str:
         """The one that it is trained for: 5.2 explains trainings of 5.1."""
-        if self.experiments[0] == "5.2":
-            return "5.1"
-        return self.experiments[0]
+        return self.experiments[0].replace("5.2", "5.1")
 
 
 @dataclass(frozen=True)

@@ -24,8 +24,7 @@ def model_means(rows: DataFrame, metric: str = "attr") -> DataFrame:
     An image without a usable map counts as 0, as it does on the board: `failed` is the share of those, and `defined`
     the mean without them. `er` is the share of the scored region.
     """
-    own = without(only(rows, metric=metric), model=NO_MODEL)
-    own = counted(own, scores.metric(metric))
+    own = counted(without(only(rows, metric=metric), model=NO_MODEL), scores.metric(metric))
     region = own.groupby(TRAINED, sort=False)["er"].transform("first")  # a method that raised has none of its own
     own = own.assign(er=region, defined=own["value"].mask(own["failed"]))
     key = [*TRAINED, "method", "presence", "epoch", "accuracy", "er"]

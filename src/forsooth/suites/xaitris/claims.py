@@ -33,6 +33,7 @@ WHERE_PATTERNS_LEAD = (
     Place("XOR", "CORR", "mlp"),
 )
 PATTERN = ("pattern_net", "pattern_attribution")
+ALIKE = "Deep SHAP, Gradient SHAP and Shapley sampling are alike (spread over all methods less theirs, by panel)"
 SHAP = ("deep_shap", "deep_shap_zero", "gradient_shap", "gradient_shap_5", "shapley_sampling")
 
 
@@ -65,8 +66,8 @@ def of_pattern_method(tables: Tables, method: str) -> Iterator[str]:
     own = {place: table[[method]] for place, table in medians(tables).items() if method in table}
     pairs = pairs_of(own, "scenario", FIXED, "RIGID")
     if pairs:
-        words = f"Q2, {method} does better in MULT and XOR than in RIGID (by panel)"
-        yield above(words, mean_interval(by_pair(own, pairs)))
+        differs = mean_interval(by_pair(own, pairs))
+        yield above(f"Q2, {method} does better in MULT and XOR than in RIGID (by panel)", differs)
     for place in WHERE_PATTERNS_LEAD:
         if place in own:
             second = best_of(tables[place], without=PATTERN)
@@ -166,10 +167,7 @@ def shap_variants_agree(tables: Tables) -> Iterator[str]:
         if own.shape[1] > 1 and table.shape[1] > own.shape[1]:
             found.append(float((table.std(axis=1) - own.std(axis=1)).mean()))
     if found:
-        words = (
-            "Deep SHAP, Gradient SHAP and Shapley sampling are alike (spread over all methods less theirs, by panel)"
-        )
-        yield above(words, mean_interval(found))
+        yield above(ALIKE, mean_interval(found))
 
 
 def simple_is_explained_best(tables: Tables) -> Iterator[str]:

@@ -41,10 +41,6 @@ class DataSpec:
     photos: Photos | None
     seed: int
 
-    @property
-    def generated_photos(self) -> bool:
-        return self.photos is not None and self.photos.path is None
-
 
 @dataclass(frozen=True)
 class Panel:
@@ -78,7 +74,9 @@ class Panel:
 def panel(spec: DataSpec, model: str = NO_MODEL, model_seed: int = -1) -> Panel:
     """Generated stand-ins for photographs carry that in their name, in every table."""
     setting = spec.setting
-    background = "IMAGENET (dead leaves)" if spec.generated_photos else setting.background
+    background = setting.background
+    if spec.photos == Photos(None, None):
+        background = "IMAGENET (dead leaves)"
     return Panel(setting.size, setting.scenario, background, setting.alpha, model, model_seed)
 
 

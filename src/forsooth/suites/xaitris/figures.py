@@ -27,6 +27,7 @@ from forsooth.report.drawing import (
 )
 from forsooth.report.leaderboard import board
 from forsooth.report.medians import Medians
+from forsooth.stats.intervals import Bounds
 from forsooth.suites.xaitris.more_figures import accuracy_by_alpha, strategies
 
 CAPTION = (
@@ -126,7 +127,7 @@ def _headings(axis: Axes, layout: Layout, place: Place) -> None:
         note(axis, layout.models[place.model], (0, 1), (0, 19), bold=True)
 
 
-def _limits(quantiles: DataFrame) -> tuple[float, float]:
+def _limits(quantiles: DataFrame) -> Bounds:
     """Room for all boxes and for lines up to a third of their range: one stray line must not flatten the rest."""
     low, q1, _, q3, high = quantiles.to_numpy().T
     least = q1.min()
@@ -157,7 +158,7 @@ def _grid(figure: Figure, layout: Layout, *, left: float) -> GridSpec:
     )
 
 
-def _boxes(axis: Axes, table: Medians, quantiles: DataFrame, *, null: float, limits: tuple[float, float]) -> None:
+def _boxes(axis: Axes, table: Medians, quantiles: DataFrame, *, null: float, limits: Bounds) -> None:
     """quantiles: a line per method, nan where it took no part. Boxes are thick lines: one artist, not thirty."""
     place = np.arange(len(quantiles))
     span = (limits[1] - limits[0]) or 1.0  # one value only: any width will do
@@ -174,7 +175,7 @@ def _boxes(axis: Axes, table: Medians, quantiles: DataFrame, *, null: float, lim
     _horizontal(axis, limits, span)
 
 
-def _horizontal(axis: Axes, limits: tuple[float, float], span: float) -> None:
+def _horizontal(axis: Axes, limits: Bounds, span: float) -> None:
     axis.set_xlim(limits[0] - 0.03 * span, limits[1] + 0.03 * span)
     ticks = np.asarray(MaxNLocator(3).tick_values(*limits))  # none near the ends: the next panel begins there
     axis.set_xticks(ticks[(ticks > limits[0] + 0.1 * span) & (ticks < limits[1] - 0.1 * span)])

@@ -65,7 +65,7 @@ def chosen_data(settings: Settings, choice: Choice) -> Iterator[DataSpec]:
     if choice.data is not None and "IMAGENET" not in known:
         known.append("IMAGENET")  # photographs are given in order to be used, whether or not the preset has it
     backgrounds = names.kept(known, choice.only, "background")
-    photos = photographs(choice)
+    photos = Photos(choice.data, choice.data and folders.digest(choice.data))
     for size, scenario, background in itertools.product(sizes, scenarios, backgrounds):
         yield DataSpec(
             setting=tetromino.resolved(
@@ -76,17 +76,10 @@ def chosen_data(settings: Settings, choice: Choice) -> Iterator[DataSpec]:
         )
 
 
-def photographs(choice: Choice) -> Photos:
-    """The user's photographs, or that there are none."""
-    if choice.data is None:
-        return Photos(None, None)
-    return Photos(choice.data, folders.digest(choice.data))
-
-
 def explained_networks(settings: Settings, choice: Choice, spec: DataSpec) -> list[Architecture]:
     """The networks to be explained: the linear model on the linear problem only, as in the paper."""
-    linear = spec.setting.scenario == "LIN"
-    return [net for net in planning.networks(settings, choice) if linear or net.name != "llr"]
+    nets = planning.networks(settings, choice)
+    return [net for net in nets if net.name != "llr" or spec.setting.scenario == "LIN"]
 
 
 def round_of(spec: DataSpec, settings: Settings, choice: Choice) -> Round:
@@ -167,8 +160,8 @@ def sweep_tasks(
 def strategy_tasks(specs: Sequence[DataSpec], settings: Settings) -> list[Task]:
     """What the scores say of explanations one can name, once for each size."""
     sizes = sorted({spec.setting.size for spec in specs})
-    asked = {"metrics": list(settings.metrics)}
-    return [make_task(strategies.compare, {"size": size, **asked}, name="strategies of Fig. B3") for size in sizes]
+    asked = [{"size": size, "metrics": list(settings.metrics)} for size in sizes]
+    return [make_task(strategies.compare, arguments, name="strategies of Fig. B3") for arguments in asked]
 
 
 def sampling_seed(choice: Choice) -> int:

@@ -13,7 +13,7 @@ from forsooth.records import Choice, Judgement, Line, Outcome, Plan, Reproductio
 from forsooth.stats import Interval, mean_interval
 from forsooth.suites.verdicts import above, below, judgement
 from forsooth.suites.xaitris.plan import chosen_data, sweep_tasks
-from forsooth.suites.xaitris.settings import RELEASED, Settings
+from forsooth.suites.xaitris.settings import LARGE, SMALL, Settings
 
 CHANCE = 0.55  # a mean accuracy below it is no more than chance here; the published ones reach 54 %
 ENOUGH = 0.8  # the paper's threshold
@@ -57,11 +57,8 @@ def judge(outcome: Outcome, *, published: str) -> Judgement:
 
 def summary(rows: DataFrame) -> DataFrame:
     """Mean and interval over trainings, in per cent."""
-
-    def line_of(own: DataFrame) -> dict[str, float]:
-        return mean_interval(100 * own["value"]).columns("ours", "low", "high", "trainings")
-
-    return lines_by(rows, [*FACTORS, "alpha"], line_of)
+    columns = ("ours", "low", "high", "trainings")
+    return lines_by(rows, [*FACTORS, "alpha"], lambda own: mean_interval(100 * own["value"]).columns(*columns))
 
 
 def at_chance(rows: DataFrame) -> list[str]:
@@ -139,11 +136,9 @@ REPRODUCTIONS = (
     figure(
         "figure-b2",
         "accuracy over alpha at 64×64",
-        replace(RELEASED, sizes=(64,)),
+        LARGE,
         PUBLISHED_ALPHAS,
         "xaitris_figure_b2",
     ),
-    figure(
-        "figure-b9", "accuracy over alpha at 8×8", replace(RELEASED, sizes=(8,), backgrounds=("WHITE", "CORR")), TEN, ""
-    ),
+    figure("figure-b9", "accuracy over alpha at 8×8", SMALL, TEN, ""),
 )

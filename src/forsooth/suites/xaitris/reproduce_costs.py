@@ -9,7 +9,7 @@ from forsooth import papers
 from forsooth.records import Choice, Judgement, Outcome, Plan, Reproduction
 from forsooth.suites.verdicts import judgement, outcome
 from forsooth.suites.xaitris.plan import chosen_data, plan, strategy_tasks
-from forsooth.suites.xaitris.settings import RELEASED, Settings
+from forsooth.suites.xaitris.settings import LARGE, SMALL, Settings
 
 STEPS = {"training": "xaitris.train", "explaining": "xaitris.explain", "scoring": "xaitris.score"}
 STEP = "{0.step}: published {0.low:g} to {0.high:g} {0.unit} on {0.on}, ours {0.ours:.3g}."
@@ -93,14 +93,14 @@ REPRODUCTIONS = (
     Reproduction(
         name="xaitris/figure-b3",
         title="what the scores make of parts, outlines and the whole of the truth",
-        settings=replace(RELEASED, sizes=(8,), scenarios=("LIN",), backgrounds=("WHITE",)),
+        settings=replace(SMALL, scenarios=("LIN",), backgrounds=("WHITE",)),
         plan=plan_strategies,
         judge=judge_strategies,
     ),
     Reproduction(
         name="xaitris/costs",
         title="what a scenario costs, beside Appendix B.3",
-        settings=replace(RELEASED, sizes=(64,), scenarios=("LIN",)),
+        settings=replace(LARGE, scenarios=("LIN",)),
         plan=plan,
         judge=judge_costs,
     ),

@@ -117,4 +117,6 @@ RELEASED = Settings(
     emd_tolerance=1e-3,
 )
 
+LARGE = replace(RELEASED, sizes=(64,))
+SMALL = replace(RELEASED, sizes=(8,), backgrounds=("WHITE", "CORR"))
 PRESETS: Mapping[str, Settings] = {"demo": DEMO, "quick": QUICK, "paper": PAPER, "released": RELEASED}
