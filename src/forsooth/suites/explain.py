@@ -141,11 +141,10 @@ def answered(
 
 def _unless_full(answer: Cell) -> Cell:
     """The answer. One that an accelerator had no memory for is an error where the task will be tried again."""
-    if not answer.facts.get(isolation.NO_MEMORY):
-        return answer
-    if chunks.PRESSURE.again:
-        raise torch.OutOfMemoryError(answer.facts["message"])
-    return replace(answer, facts={name: fact for name, fact in answer.facts.items() if name != isolation.NO_MEMORY})
+    facts = dict(answer.facts)
+    if facts.pop(isolation.NO_MEMORY, False) and chunks.PRESSURE.again:
+        raise torch.OutOfMemoryError(facts["message"])
+    return replace(answer, facts=facts)
 
 
 def _answer_to(asked: str | Method, question: Question, seed: int, stream: str | None, wrap: Wrap | None) -> Cell:

@@ -6,7 +6,7 @@ from typing import Any
 
 from forsooth import models, names, plugins, scores, seeds
 from forsooth.attributions import METHODS
-from forsooth.records import Architecture, Choice, Method, Metric, Plan, Row, Task, UsageError
+from forsooth.records import Architecture, Choice, Method, Metric, Plan, Row, Task
 from forsooth.suites import explain
 
 KINDS = {"image": "an image", "table": "a table", "words": "words"}
@@ -37,11 +37,7 @@ def metrics(settings: Any) -> tuple[Metric, ...]:
 
 def check_metrics(settings: Any, given: Collection[str]) -> None:
     """UsageError where a metric of the settings reads more than the suite gives it beside the map."""
-    for metric in metrics(settings):
-        lost = [name for name in metric.reads if name not in given]
-        if lost:
-            known = f"`metrics` must read no more than {' and '.join(given)} beside the map"
-            raise UsageError(f"{known}; {metric.name} reads {', '.join(lost)}, too")
+    scores.check_reads(metrics(settings), given, f"{' and '.join(given)} beside the map")
 
 
 def versions(metrics: Iterable[str]) -> dict[str, int]:

@@ -1,6 +1,6 @@
 """The claims of section 5 of the paper, judged over models. [zhou2022feature]"""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 import numpy as np
@@ -8,6 +8,7 @@ from pandas import DataFrame, Series
 
 from forsooth import papers
 from forsooth.frames import gap_between, only
+from forsooth.records import Sentences
 from forsooth.stats import mean_interval, share_interval
 from forsooth.stats.claims import holm, holm_by_name, t_test, t_test_above
 from forsooth.suites.planted.tables import MODEL, in_range, slopes
@@ -29,7 +30,7 @@ PUBLISHED_AS = {  # method -> its name in the paper, whatever its settings
     "gradient_shap_5": "SHAP",
     "gradient_shap_200": "SHAP",
 }
-Claims = Callable[[DataFrame, Series], list[str]]  # mean Attr% of models, accuracies of all trainings -> verdicts
+Claims = Callable[[DataFrame, Series], Sentences]  # mean Attr% of models, accuracies of all trainings -> verdicts
 
 
 def of_published(models: DataFrame, name: str) -> DataFrame:
@@ -41,7 +42,7 @@ def of_watermark(models: DataFrame) -> DataFrame:
     return only(models, manipulation="watermark")
 
 
-def claims_5_1(models: DataFrame, accuracy: Series) -> list[str]:
+def claims_5_1(models: DataFrame, accuracy: Series) -> Sentences:
     by_method = models.pivot_table(index=MODEL, columns="method", values="value")
     best = by_method.mean().idxmax()
     passing = share_interval(accuracy > ACCURATE)
@@ -53,7 +54,7 @@ def claims_5_1(models: DataFrame, accuracy: Series) -> list[str]:
     ]
 
 
-def claims_of_shap(models: DataFrame, by_method: DataFrame) -> list[str]:
+def claims_of_shap(models: DataFrame, by_method: DataFrame) -> Sentences:
     """SHAP is ahead of all others, and as good as published.
 
     by_method  (models, methods) mean Attr%
@@ -72,7 +73,7 @@ def claims_of_shap(models: DataFrame, by_method: DataFrame) -> list[str]:
     ]
 
 
-def claims_of_presence(models: DataFrame) -> list[str]:
+def claims_of_presence(models: DataFrame) -> Sentences:
     """Every method sees a watermark better than that it is missing."""
     ahead = gap_between(of_watermark(models), [*MODEL, "method"], presence=("with", "without"))
     if ahead is None:
@@ -81,7 +82,7 @@ def claims_of_presence(models: DataFrame) -> list[str]:
     return all_above({f"{claim}, {name}": own for name, own in ahead.groupby("method", sort=False)})
 
 
-def claims_of_trend(models: DataFrame, accuracy: Series, *, x: str, words: str) -> list[str]:
+def claims_of_trend(models: DataFrame, accuracy: Series, *, x: str, words: str) -> Sentences:
     """SHAP rises with x on the watermark, and nobody else does."""
     by_pair = {key: slopes(own, x) for key, own in models.groupby(["method", "manipulation"], sort=False)}
     trends = {key: mean_interval(own) for key, own in by_pair.items()}
@@ -115,7 +116,7 @@ def nobody_rises(by_pair: Mapping[tuple[str, str], Sequence[float]], *, words: s
     return verdict(claim, share_interval(rising), holds=bool(by_pair) and not alone, fails=bool(up), more=more)
 
 
-def no_trends(models: DataFrame, *, x: str, words: str) -> Iterator[str]:
+def no_trends(models: DataFrame, *, x: str, words: str) -> Sentences:
     """Whether Attr% of each method stays as x grows, all artefacts together; two-sided, corrected for the methods."""
     by_method = {method: slopes(own, x) for method, own in models.groupby("method", sort=False)}
     adjusted = holm_by_name({method: t_test(own) for method, own in by_method.items()})
@@ -132,7 +133,7 @@ def no_trends(models: DataFrame, *, x: str, words: str) -> Iterator[str]:
         )
 
 
-def claims_5_4(models: DataFrame, accuracy: Series) -> list[str]:
+def claims_5_4(models: DataFrame, accuracy: Series) -> Sentences:
     passing = share_interval(accuracy > ACCURATE)
     shap = of_published(of_watermark(models), "SHAP")
     falls = mean_interval([-slope for slope in slopes(shap, "r")])
@@ -145,7 +146,7 @@ def claims_5_4(models: DataFrame, accuracy: Series) -> list[str]:
     ]
 
 
-def claims_of_gradient(models: DataFrame) -> list[str]:
+def claims_of_gradient(models: DataFrame) -> Sentences:
     """Gradient is in the Shapley range where the watermark is, and out of it where it is missing."""
     gradient = of_published(of_watermark(models), "Gradient")
     present = in_range(only(gradient, presence="with"))
@@ -156,7 +157,7 @@ def claims_of_gradient(models: DataFrame) -> list[str]:
     ]
 
 
-def shares_in_range(models: DataFrame) -> Iterator[str]:
+def shares_in_range(models: DataFrame) -> Sentences:
     """How often each method is in the Shapley range, and on which artefact the most."""
     for (method, presence), own in models.groupby(["method", "presence"], sort=False):
         by_kind = {kind: in_range(group) for kind, group in own.groupby("manipulation")}
@@ -165,7 +166,7 @@ def shares_in_range(models: DataFrame) -> Iterator[str]:
         yield f"{method}, {presence} the artefact, in the range: {shares}."
 
 
-def claim_of_kinds(models: DataFrame) -> list[str]:
+def claim_of_kinds(models: DataFrame) -> Sentences:
     """Whether classes that look alike or not make a difference."""
     each = gap_between(models, [*MODEL, "method", "r"], kind=("distinct", "similar"))
     if each is None:

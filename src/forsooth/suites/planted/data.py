@@ -35,11 +35,6 @@ class DataSpec:
     border: Border | None
     seed: int
 
-    @property
-    def manipulations(self) -> list[Manipulation | None]:
-        """What is done to the images of each new label."""
-        return [None, self.manipulation]
-
 
 def factors(spec: DataSpec) -> Columns:
     """The columns that tell rows of one spec from those of another."""
@@ -54,7 +49,7 @@ def factors(spec: DataSpec) -> Columns:
 def fresh_dataset(spec: DataSpec) -> Dataset:
     """The planted data, kept for nobody: whoever gets them may write into x and y."""
     chosen = of_pair(base(spec.images), spec.pair)
-    return plant(chosen, spec.manipulations, r=spec.r, seed=spec.seed, border=spec.border)
+    return plant(chosen, [None, spec.manipulation], r=spec.r, seed=spec.seed, border=spec.border)
 
 
 @remembered(2)

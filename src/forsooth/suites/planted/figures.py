@@ -182,7 +182,7 @@ def planted_gate(results: Results, tables: Tables) -> Iterator[Drawing]:
     rows = only(rows, metric="accuracy").dropna(subset="p_star")
     if rows.empty:
         return
-    gated = int(rows["status"].ne("ok").sum())
+    gated = rows["status"].ne("ok").sum()
     yield Drawing(
         name="planted_gate",
         title="Does the model use the artefact?",

@@ -14,6 +14,7 @@ from forsooth.suites.planted import data
 from forsooth.suites.planted.data import DataSpec
 from forsooth.suites.planted.settings import Output
 
+LABELS = {data.MISSING: 0, data.PRESENT: 1}  # in the figure of examples: 1 has the artefact
 LEARNED_FROM = {"background": 200, "fit": 500}  # training images that stand for the background, and are fitted on
 
 
@@ -114,11 +115,6 @@ def with_presence(row: Row, presence: str) -> Row:
     return row.having(presence=presence)
 
 
-def label(presence: str) -> int:
-    """The class of the images in the figure of examples: 1 has the artefact."""
-    return int(presence == data.PRESENT)
-
-
 def album_of(answer: Cell, images: Explained, shared: Columns, *, prefix: str = "") -> Album:
     """The first few maps of each presence; no pictures of a method that gave no maps.
 
@@ -130,7 +126,7 @@ def album_of(answer: Cell, images: Explained, shared: Columns, *, prefix: str = 
     parts = answer.tensors["maps"].split([len(rows) for rows in images.groups.values()])
     for presence, maps in zip(images.groups, parts, strict=True):
         for place, one in enumerate(maps[: choose.SHOWN]):
-            album.add(scaled(one.abs().sum(0)), f"{prefix}{presence}", place, kind="example", label=label(presence))
+            album.add(scaled(one.abs().sum(0)), f"{prefix}{presence}", place, kind="example", label=LABELS[presence])
     return album
 
 

@@ -8,7 +8,7 @@ from pandas import DataFrame
 from forsooth import scores
 from forsooth.counted import counted
 from forsooth.frames import lines_by, only, without
-from forsooth.records import NO_MODEL
+from forsooth.records import NO_MODEL, Line
 from forsooth.scores.planted import shapley_range
 from forsooth.stats import Interval, mean_interval, share_interval
 from forsooth.stats.correlations import mean_slopes
@@ -49,7 +49,7 @@ def table_of(models: DataFrame, experiment: str) -> DataFrame:
     return lines_by(models, key, partial(line_of, experiment=experiment))
 
 
-def line_of(models: DataFrame, experiment: str) -> dict[str, float]:
+def line_of(models: DataFrame, experiment: str) -> Line:
     """The numbers of one line of the table."""
     models = models.rename(columns={"defined": "attr_defined"})
     by_model = models.groupby(TRAINED, sort=False)[["value", "er", "failed", "attr_defined"]].mean()  # of checkpoints

@@ -23,11 +23,11 @@ from forsooth.suites.album import Album
 from forsooth.suites.planted import data
 from forsooth.suites.planted.data import DataSpec
 from forsooth.suites.planted.questions import (
+    LABELS,
     Ask,
     Explained,
     album_of,
     explained_images,
-    label,
     no_rows,
     participants,
     question,
@@ -75,7 +75,7 @@ def train(
     return Cell(rows=(row,), tensors=tensors, facts=facts)
 
 
-def state_facts(net: str, planted: Dataset, states: States, *, device: str) -> list[dict[str, float]]:
+def state_facts(net: str, planted: Dataset, states: States, *, device: str) -> list[Facts]:
     """Epoch and test accuracy of every state."""
     facts = []
     for epoch, weights in states:
@@ -107,7 +107,7 @@ def show(*, spec: DataSpec, columns: Columns) -> Cell:
     album = Album({**columns, "model": NO_MODEL, "method": ""})
     for presence, rows in data.explained_rows(planted, spec, samples=choose.SHOWN).items():
         for (place, row), kind in itertools.product(enumerate(rows), sources):
-            album.add(sources[kind][row].half(), f"{kind} {presence}", place, kind=kind, label=label(presence))
+            album.add(sources[kind][row].half(), f"{kind} {presence}", place, kind=kind, label=LABELS[presence])
     return album.cell()
 
 

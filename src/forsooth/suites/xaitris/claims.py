@@ -1,10 +1,11 @@
 """The claims of section 4 of the paper and of the captions of its figures, judged panel by panel. [clark2024xaitris]"""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from pandas import DataFrame, concat
 
+from forsooth.records import Sentences
 from forsooth.stats import mean_interval, share_interval
 from forsooth.suites.verdicts import above, outcome, verdict
 from forsooth.suites.xaitris.tables import (
@@ -37,7 +38,7 @@ ALIKE = "Deep SHAP, Gradient SHAP and Shapley sampling are alike (spread over al
 SHAP = ("deep_shap", "deep_shap_zero", "gradient_shap", "gradient_shap_5", "shapley_sampling")
 
 
-def question_1(tables: Tables) -> Iterator[str]:
+def question_1(tables: Tables) -> Sentences:
     """No method is the best everywhere."""
     unbeaten = {name for table in tables.values() for name in of_methods(table)}
     leads: Counter[str] = Counter()
@@ -51,7 +52,7 @@ def question_1(tables: Tables) -> Iterator[str]:
     yield f"Q1, no method is best everywhere: {came}. {words}{', '.join(sorted(unbeaten)) or 'none'}."
 
 
-def question_2(tables: Tables) -> Iterator[str]:
+def question_2(tables: Tables) -> Sentences:
     """Kinds of non-linearity, the spread of boxes, and the two pattern methods."""
     fixed = pairs_of(tables, "scenario", ("MULT",), "RIGID")
     wider = pairs_of(tables, "scenario", NON_LINEAR, "LIN")
@@ -61,7 +62,7 @@ def question_2(tables: Tables) -> Iterator[str]:
         yield from of_pattern_method(tables, method)
 
 
-def of_pattern_method(tables: Tables, method: str) -> Iterator[str]:
+def of_pattern_method(tables: Tables, method: str) -> Sentences:
     """Worse in RIGID than where the pattern is fixed, by panel; and best in LIN and XOR, image by image."""
     own = {place: table[[method]] for place, table in medians(tables).items() if method in table}
     pairs = pairs_of(own, "scenario", FIXED, "RIGID")
@@ -80,7 +81,7 @@ def by_pair(tables: Tables, pairs: Pairs) -> list[float]:
     return [float(table.to_numpy().mean()) for table in differences(tables, pairs)]
 
 
-def question_3(tables: Tables) -> Iterator[str]:
+def question_3(tables: Tables) -> Sentences:
     """What correlated noise does."""
     pairs = pairs_of(tables, "background", ("WHITE",), "CORR")
     middle = medians(tables)
@@ -91,7 +92,7 @@ def question_3(tables: Tables) -> Iterator[str]:
     yield from of_pairs("Q3, boxes are longer on CORR than on WHITE", spreads(tables), longer)
 
 
-def question_4(tables: Tables) -> Iterator[str]:
+def question_4(tables: Tables) -> Sentences:
     """What the network does."""
     middle = medians(tables)
     pairs = pairs_of(tables, "model", ("cnn",), "mlp")
@@ -116,7 +117,7 @@ def mean_distance(found: Sequence[DataFrame]) -> DataFrame:
     return concat(found).abs().groupby(level=0).mean()
 
 
-def edge_detector(tables: Tables) -> Iterator[str]:
+def edge_detector(tables: Tables) -> Sentences:
     """The Laplace filter is ahead of nearly all methods on correlated noise."""
     for place, table in tables.items():
         if place.background == "CORR" and place.scenario in ("RIGID", "XOR") and "laplace" in table:
@@ -127,7 +128,7 @@ def edge_detector(tables: Tables) -> Iterator[str]:
             yield verdict(words, share, holds=share.mean >= NEARLY_ALL, fails=behind.mean > 1 - NEARLY_ALL)
 
 
-def against_nulls(tables: Tables) -> Iterator[str]:
+def against_nulls(tables: Tables) -> Sentences:
     """Most methods beat every map that never looks at the network, in most panels."""
     found = [against_best_null(table) for table in tables.values() if rivals(table)]
     if found:
@@ -145,7 +146,7 @@ def against_best_null(table: DataFrame) -> tuple[float, float]:
     return sum(one.low > 0 for one in found) / len(found), sum(one.high < 0 for one in found) / len(found)
 
 
-def lime_fails(tables: Tables) -> Iterator[str]:
+def lime_fails(tables: Tables) -> Sentences:
     """LIME says no more than random maps."""
     found = []
     for table in tables.values():
@@ -159,7 +160,7 @@ def lime_fails(tables: Tables) -> Iterator[str]:
         yield f"LIME fails (no better than random maps): {came}. {better}."
 
 
-def shap_variants_agree(tables: Tables) -> Iterator[str]:
+def shap_variants_agree(tables: Tables) -> Sentences:
     """Deep SHAP, Gradient SHAP and Shapley sampling lie nearer to each other than all methods do."""
     found = []
     for table in medians(tables).values():
@@ -170,7 +171,7 @@ def shap_variants_agree(tables: Tables) -> Iterator[str]:
         yield above(ALIKE, mean_interval(found))
 
 
-def simple_is_explained_best(tables: Tables) -> Iterator[str]:
+def simple_is_explained_best(tables: Tables) -> Sentences:
     """What is found in LIN on the linear model, against the other networks; and on the MLP, against the CNN."""
     middle = medians(tables)
     pairs = [*pairs_of(tables, "model", ("llr",), "mlp"), *pairs_of(tables, "model", ("llr",), "cnn")]
@@ -179,13 +180,13 @@ def simple_is_explained_best(tables: Tables) -> Iterator[str]:
     yield from of_pairs("it is found better on the MLP than on the CNN, but for RIGID", middle, fixed)
 
 
-def mlp_follows_photographs(tables: Tables) -> Iterator[str]:
+def mlp_follows_photographs(tables: Tables) -> Sentences:
     """On photographs the MLP looks at noise."""
     pairs = [pair for pair in pairs_of(tables, "model", ("cnn",), "mlp") if pair[0].background == "IMAGENET"]
     yield from of_pairs("on IMAGENET the truth is found better on the CNN than on the MLP", medians(tables), pairs)
 
 
-def of_pairs(words: str, tables: Tables, pairs: Pairs, more: str = "") -> Iterator[str]:
+def of_pairs(words: str, tables: Tables, pairs: Pairs, more: str = "") -> Sentences:
     """The verdict on "the first of each pair is above the second", by methods and trainings; none without pairs."""
     if pairs:
         yield above(words, over_methods(differences(tables, pairs)), more=more)

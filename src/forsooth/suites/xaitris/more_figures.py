@@ -37,7 +37,8 @@ def _sweep(results: Results, rows: DataFrame) -> Figure:
     sides = present(results, down, rows)
     figure = sheet(1 + 2.6 * len(tops), 0.8 + 1.7 * len(sides))
     for (side, top), axis in grid(figure, sides, tops).items():
-        _curves(axis, results, _where(_where(rows, across, top), down, side))
+        factors = {factor: level for factor, level in ((across, top), (down, side)) if factor}
+        _curves(axis, results, only(rows, **factors))
         if side == sides[0]:
             note(axis, top, (0.5, 1), (0, 6), align="center", bold=True)
         if top == tops[0]:
@@ -47,12 +48,6 @@ def _sweep(results: Results, rows: DataFrame) -> Figure:
     entries = _entries(figure.axes)
     legend_below(figure, handles=list(entries.values()), labels=list(entries), ncols=6)
     return figure
-
-
-def _where(rows: DataFrame, factor: str | None, level: str) -> DataFrame:
-    if factor is None:
-        return rows
-    return only(rows, **{factor: level})
 
 
 def _entries(axes: Iterable[Axes]) -> dict[str, Artist]:

@@ -9,7 +9,7 @@ from forsooth.datasets import folders
 from forsooth.datasets import tetromino_settings as tetromino
 from forsooth.engine import make_task
 from forsooth.models import recipes
-from forsooth.records import Architecture, Choice, Dataset, Method, Plan, Task
+from forsooth.records import Architecture, Choice, Dataset, Facts, Method, Plan, Task
 from forsooth.settings import check_range, check_some
 from forsooth.suites import networks, planning
 from forsooth.suites.planning import Work
@@ -169,7 +169,7 @@ def sampling_seed(choice: Choice) -> int:
     return seeds.derive(choice.seed, "choose")
 
 
-def bounds(settings: Settings, spec: DataSpec) -> dict[str, float]:
+def bounds(settings: Settings, spec: DataSpec) -> Facts:
     """The argument by which the earth mover's score is bounded; none where it is exact, as before there was one."""
     if settings.emd_tolerance is None or spec.setting.size <= ALWAYS_EXACT:
         return {}

@@ -1,6 +1,6 @@
 """Published tables of XAI-TRIS made again: trained accuracy under the paper's words and under its code."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
@@ -9,7 +9,7 @@ from pandas import DataFrame
 
 from forsooth import names, papers
 from forsooth.frames import only
-from forsooth.records import Choice, Judgement, Line, Outcome, Plan, Reproduction, Task
+from forsooth.records import Choice, Judgement, Line, Outcome, Plan, Reproduction, Sentences, Task
 from forsooth.suites.verdicts import judgement
 from forsooth.suites.xaitris import few_samples, reproduce_alphas, reproduce_boxes, reproduce_costs, settings
 from forsooth.suites.xaitris.plan import chosen_data, explained_networks, training_task
@@ -73,10 +73,10 @@ def judge(outcome: Outcome, *, table: str, title: str) -> Judgement:
         joined = joined.join(DataFrame(lines))
     joined["met"] = [met_by(row, presets) for _, row in joined.iterrows()]
     joined = joined.round({name: 1 for name in joined if name != "alpha"})
-    return judgement(joined, verdict(joined, list(presets), title))
+    return judgement(joined, verdict(joined, presets, title))
 
 
-def accuracy_line(outcome: Outcome, preset: str, tasks: Sequence[Task]) -> dict[str, float]:
+def accuracy_line(outcome: Outcome, preset: str, tasks: Sequence[Task]) -> Line:
     """Mean and spread of the accuracy (%) of some trainings, and the mean had no collapsed one been restarted."""
     keys = [task.key for task in tasks]
     accuracy = 100 * outcome.rows.set_index("cell").loc[keys, "value"]
@@ -90,20 +90,20 @@ def met_by(row: Line, presets: Iterable[str]) -> str:
     return " and ".join(near) or "no"
 
 
-def verdict(table: DataFrame, presets: Sequence[str], title: str) -> Iterator[str]:
+def verdict(table: DataFrame, presets: Iterable[str], title: str) -> Sentences:
     """What came out, in words: how many numbers hold, and what is known of the others."""
-    met = int((table["met"] != "no").sum())
+    met = table["met"].ne("no").sum()
     yield f"{title}: {met} of {len(table)} accuracies come out within {NEAR:g} points."
     for name in presets:
         near = (table[f"{name}_first"] - table["accuracy"]).abs() <= NEAR
-        own = int(table["met"].str.contains(name).sum())
-        yield f"As {name}: {own} of {len(table)}; {int(near.sum())} if trainings below the gate were not restarted."
+        own = table["met"].str.contains(name).sum()
+        yield f"As {name}: {own} of {len(table)}; {near.sum()} if trainings below the gate were not restarted."
     yield from without_signal(table)
     for _, row in only(table, met="no").iterrows():
         yield missed(row, presets)
 
 
-def without_signal(table: DataFrame) -> list[str]:
+def without_signal(table: DataFrame) -> Sentences:
     """Cells at chance because the printed equation has no signal."""
     if "paper" not in table:
         return []
@@ -117,7 +117,7 @@ def without_signal(table: DataFrame) -> list[str]:
     ]
 
 
-def missed(row: Line, presets: Sequence[str]) -> str:
+def missed(row: Line, presets: Iterable[str]) -> str:
     """One accuracy that did not come out."""
     ours = ", ".join(f"{row[name]} % as {name}, spread {row[f'{name}_sd']}" for name in presets)
     above = all(row[name] > row["accuracy"] for name in presets)

@@ -1,6 +1,6 @@
 """Figs. B2 and B9 made again: accuracy over the strength of the signal, and the search for the weakest that will do."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -9,7 +9,7 @@ from pandas import DataFrame
 
 from forsooth import papers
 from forsooth.frames import gap_between, lines_by, only, without
-from forsooth.records import Choice, Judgement, Line, Outcome, Plan, Reproduction
+from forsooth.records import Choice, Judgement, Line, Outcome, Plan, Reproduction, Sentences
 from forsooth.stats import Interval, mean_interval
 from forsooth.suites.verdicts import above, below, judgement
 from forsooth.suites.xaitris.plan import chosen_data, sweep_tasks
@@ -61,7 +61,7 @@ def summary(rows: DataFrame) -> DataFrame:
     return lines_by(rows, [*FACTORS, "alpha"], lambda own: mean_interval(100 * own["value"]).columns(*columns))
 
 
-def at_chance(rows: DataFrame) -> list[str]:
+def at_chance(rows: DataFrame) -> Sentences:
     """The linear model is at chance where the problem is not linear."""
     own = only(without(rows, scenario="LIN"), model="llr")
     if own.empty:
@@ -72,7 +72,7 @@ def at_chance(rows: DataFrame) -> list[str]:
     return [below(f"the linear model is at chance off LIN (at most {CHANCE:g})", mean_interval(means), CHANCE, more)]
 
 
-def rigid(rows: DataFrame) -> list[str]:
+def rigid(rows: DataFrame) -> Sentences:
     """In RIGID the CNN is ahead of the MLP, by training and strength."""
     place = ["background", "alpha"]
     ahead = gap_between(only(rows, scenario="RIGID"), [*place, "model_seed"], model=("cnn", "mlp"))
@@ -82,7 +82,7 @@ def rigid(rows: DataFrame) -> list[str]:
     return [above(words, mean_interval(ahead.groupby(level=place).mean()))]
 
 
-def sweet_spots(rows: DataFrame) -> Iterator[str]:
+def sweet_spots(rows: DataFrame) -> Sentences:
     """The weakest signal at which every network that can solve the problem is right in 80 %, beside what was chosen."""
     able = rows[rows["model"].ne("llr") | rows["scenario"].eq("LIN")]
     for (size, scenario, background), own in able.groupby(["size", "scenario", "background"], sort=False):
@@ -110,13 +110,13 @@ def chosen(size: int, scenario: str, background: str) -> str:
     return f"{own.iloc[0]:g}" if len(own) else "none"
 
 
-def met(table: DataFrame) -> list[str]:
+def met(table: DataFrame) -> Sentences:
     """How many of the published accuracies come out, and which do not."""
     known = table.dropna(subset="accuracy")
     if known.empty:
         return ["None of the published strengths was tried."]
     off = (known["ours"] - known["accuracy"]).abs() > NEAR
-    lines = [f"{int((~off).sum())} of {len(known)} published accuracies come out within {NEAR:g} points."]
+    lines = [f"{(~off).sum()} of {len(known)} published accuracies come out within {NEAR:g} points."]
     return lines + [missed(line) for _, line in known[off].iterrows()]
 
 

@@ -1,6 +1,6 @@
 """The figures of XAI-TRIS with maps and with boxes of scores: the suite's own run, and verdicts on their claims."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -9,7 +9,7 @@ from pandas import DataFrame, concat
 from forsooth import seeds
 from forsooth.frames import only, without
 from forsooth.names import unknown
-from forsooth.records import Choice, Judgement, Outcome, Plan, Reproduction, UsageError
+from forsooth.records import Choice, Judgement, Outcome, Plan, Reproduction, Sentences, UsageError
 from forsooth.settings import check_range
 from forsooth.suites import planning
 from forsooth.suites.verdicts import judgement
@@ -30,7 +30,7 @@ from forsooth.suites.xaitris.plan import plan
 from forsooth.suites.xaitris.settings import LARGE, PAPER, SMALL, Settings
 from forsooth.suites.xaitris.tables import Tables
 
-Claims = Sequence[Callable[[Tables], Iterator[str]]]
+Claims = Sequence[Callable[[Tables], Sentences]]
 QUESTIONS: Claims = (question_1, question_2, question_3, question_4)
 FIGURE_3: Claims = (*QUESTIONS, edge_detector)
 MAPS: Claims = (simple_is_explained_best, mlp_follows_photographs, lime_fails)
@@ -51,8 +51,8 @@ class Repeated:
 
 def choices(settings: Repeated, choice: Choice) -> list[Choice]:
     """What is asked of each dataset: the same, under a seed of its own."""
-    rest = [replace(choice, seed=seeds.derive(choice.seed, "dataset", k)) for k in range(1, settings.datasets)]
-    return [choice, *rest]
+    others = (seeds.derive(choice.seed, "dataset", k) for k in range(1, settings.datasets))
+    return [choice, *(replace(choice, seed=seed) for seed in others)]
 
 
 def plan_repeated(settings: Repeated, choice: Choice) -> Plan:
@@ -101,7 +101,7 @@ def metric_of(wanted: str, settings: Settings) -> str:
 def what_was_run(rows: DataFrame) -> str:
     """Trainings, images and gates, in a sentence."""
     trained = only(rows, part="training", metric="accuracy")
-    passed = int(trained["status"].eq("ok").sum())
+    passed = trained["status"].eq("ok").sum()
     scored = without(only(rows, part="scores"), metric="")
     images = scored.groupby(["scenario", "background"])["sample"].nunique()
     return (

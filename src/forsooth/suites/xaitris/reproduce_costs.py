@@ -1,12 +1,12 @@
 """What the scores make of named strategies (Fig. B3), and what a scenario costs (Appendix B.3), made again."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 
 from pandas import DataFrame, Series
 
 from forsooth import papers
-from forsooth.records import Choice, Judgement, Outcome, Plan, Reproduction
+from forsooth.records import Choice, Judgement, Outcome, Plan, Reproduction, Sentences
 from forsooth.suites.verdicts import judgement, outcome
 from forsooth.suites.xaitris.plan import chosen_data, plan, strategy_tasks
 from forsooth.suites.xaitris.settings import LARGE, SMALL, Settings
@@ -30,7 +30,7 @@ def judge_strategies(found: Outcome) -> Judgement:
     return judgement(table.round(4), lines)
 
 
-def claims_of_strategies(scores: DataFrame, where: str) -> Iterator[str]:
+def claims_of_strategies(scores: DataFrame, where: str) -> Sentences:
     """They are exact numbers, so that there are no intervals.
 
     scores  a line for each strategy
@@ -75,18 +75,11 @@ def cost_table(found: Outcome, counts: Mapping[str, int]) -> DataFrame:
     counts  how many of what stands in a unit: networks, scenarios
     """
     table = papers.table("xaitris_costs")
-    spent = seconds_by_step(found)
+    spent = Series(dict(found.seconds)).groupby(dict(found.tasks)).sum()  # by the kind of work
     steps = zip(table["step"], table["unit"], strict=True)
-    table["ours"] = [spent[step] / counts[unit] / SECONDS[unit] for step, unit in steps]
+    table["ours"] = [spent.get(STEPS[step], 0.0) / counts[unit] / SECONDS[unit] for step, unit in steps]
     table["times less"] = table["low"] / table["ours"]
     return table
-
-
-def seconds_by_step(found: Outcome) -> Mapping[str, float]:
-    """The seconds of all tasks of each step."""
-    return {
-        step: sum(found.seconds[key] for key, id in found.tasks.items() if id == kind) for step, kind in STEPS.items()
-    }
 
 
 REPRODUCTIONS = (

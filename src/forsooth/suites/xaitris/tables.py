@@ -48,12 +48,10 @@ def by_panel(rows: DataFrame, metric: str) -> Tables:
 
 def marked(rows: DataFrame) -> DataFrame:
     """The rows with names for their image and training that hold over several datasets."""
-    draw = "0"
+    draw = "0-"
     if "draw" in rows:
-        draw = rows["draw"].astype(str)
-    return rows.assign(
-        image=draw + "-" + rows["sample"].astype(str), training=draw + "-" + rows["model_seed"].astype(str)
-    )
+        draw = rows["draw"].astype(str) + "-"
+    return rows.assign(image=draw + rows["sample"].astype(str), training=draw + rows["model_seed"].astype(str))
 
 
 def of_methods(table: DataFrame) -> list[str]:

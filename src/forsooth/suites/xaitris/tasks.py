@@ -84,8 +84,7 @@ def score(
     reads = {"truth": explaining.truth_of(dataset, chosen)}
     scored = explaining.metric_rows(template, flat, reads, metrics, chosen, emd_tolerance)
     rows = explaining.promise_rows(template, scored, explaining.gaps(made), chosen)
-    labels = dataset.y[chosen[:SHOWN]].tolist()
-    return album_of(panel, method, flat, labels).cell(rows)
+    return album_of(panel, method, flat, dataset.y[chosen[:SHOWN]].tolist()).cell(rows)
 
 
 def album_of(panel: Panel, method: str, maps: Tensor, labels: Sequence[int]) -> Album:
