@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from forsooth import chunks
 from forsooth.models.gates import below_gate
-from forsooth.records import Cell, Dataset, Row, Tensors
+from forsooth.records import Cell, Dataset, Facts, Row, Tensors
 
 NOT_EXPLAINED = "the network is below its gate: not explained"
 BELOW_GATE = {"status": "below gate", "message": NOT_EXPLAINED}
@@ -35,7 +35,7 @@ def accuracy_row(template: Row, accuracy: float, *, gate: float, passed: bool | 
     return row.having(status="below gate", message=below_gate(accuracy, gate))
 
 
-def refusal(passed: Sequence[bool], index: int) -> dict[str, str]:
+def refusal(passed: Sequence[bool], index: int) -> Facts:
     """Status and message where nobody is explained; empty where somebody is.
 
     passed  of each network of a panel whether it counts

@@ -92,5 +92,5 @@ def asked(
 def planned(work: Sequence[Work], facts: Sequence[str] = ()) -> Plan:
     """The plan of all work, each task once."""
     tasks = {part.key: part for part in work if isinstance(part, Task)}
-    skips = [part for part in work if isinstance(part, Row)]
-    return Plan(tasks=tuple(tasks.values()), skips=tuple(skips), facts=tuple(facts))
+    skips = tuple(part for part in work if isinstance(part, Row))
+    return Plan(tuple(tasks.values()), skips, tuple(facts))

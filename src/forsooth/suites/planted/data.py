@@ -48,8 +48,13 @@ def factors(spec: DataSpec) -> Columns:
 
 def fresh_dataset(spec: DataSpec) -> Dataset:
     """The planted data, kept for nobody: whoever gets them may write into x and y."""
-    chosen = of_pair(base(spec.images), spec.pair)
-    return plant(chosen, [None, spec.manipulation], r=spec.r, seed=spec.seed, border=spec.border)
+    return plant(
+        of_pair(base(spec.images), spec.pair),
+        [None, spec.manipulation],
+        r=spec.r,
+        seed=spec.seed,
+        border=spec.border,
+    )
 
 
 @remembered(2)
@@ -63,11 +68,12 @@ def explained_rows(planted: Dataset, spec: DataSpec, *, samples: int | None) -> 
 
     They are drawn evenly over new labels and old classes.
     """
-    present = planted.y == 1
+    everyone = planted.y == 1
     if spec.border is not None:
-        present = bordered(len(planted.x), spec.border, seed=spec.seed)
+        everyone = bordered(len(planted.x), spec.border, seed=spec.seed)
     test = planted.splits["test"]
-    groups = {PRESENT: test[present[test]], MISSING: test[~present[test]]}
+    present = everyone[test]
+    groups = {PRESENT: test[present], MISSING: test[~present]}
     return {
         name: choose.rows_of(planted, rows, samples, seed=spec.seed, role=f"explained {name}")
         for name, rows in groups.items()

@@ -48,26 +48,42 @@ SEEN = "Blue dots: images with the artefact; orange crosses: images without. "
 GREY = "Dashed grey: what a constant or random map scores. "
 CURVES = (
     Curve(
-        *("planted_regions", ("scores", "absence"), "er", None, "%ER"),
+        "planted_regions",
+        ("scores", "absence"),
+        "er",
+        None,
+        "%ER",
         title="Attribution on the region against its size",
         caption="Each point is one model: the share of |attribution| that lies in the joint effective region, against "
         f"the share of the image that the region takes. {SEEN}The model can be right only by this region, so 1 is "
         "right; the diagonal is a random map (Fig. 3, left, and Fig. 10 of the paper).",
     ),
     Curve(
-        *("planted_checkpoints", ("checkpoints",), "accuracy", "epoch", "test accuracy"),
+        "planted_checkpoints",
+        ("checkpoints",),
+        "accuracy",
+        "epoch",
+        "test accuracy",
         title="Attribution on the region while the model learns",
         caption=f"Each line is one training, at its checkpoints. {SEEN}{GREY}The better the model, the more must come "
         "from the region (Fig. 3, right, and Fig. 13 of the paper).",
     ),
     Curve(
-        *("planted_visibility", ("visibility",), "level", "level", "level of visibility"),
+        "planted_visibility",
+        ("visibility",),
+        "level",
+        "level",
+        "level of visibility",
         title="Attribution on the region against the visibility of the artefact",
         caption=f"Each line is one region, with a model for each level, 0 being the least visible. {SEEN}{GREY}A good "
         "method does not depend on it (Fig. 4, left, and Fig. 11 of the paper).",
     ),
     Curve(
-        *("planted_r", ("r",), "r", "r", "r"),
+        "planted_r",
+        ("r",),
+        "r",
+        "r",
+        "r",
         title="Attribution on the region against what the original image tells",
         caption="Labels are kept with probability r, so that the original image tells more. Green: the range of "
         f"Shapley values of a perfect model, 1.5 − r and above. {SEEN}Dashed lines: distinct classes (Fig. 4, right, "
@@ -75,7 +91,11 @@ CURVES = (
         shaded=True,
     ),
     Curve(
-        *("planted_border", ("border",), "accuracy", "epoch", "test accuracy"),
+        "planted_border",
+        ("border",),
+        "accuracy",
+        "epoch",
+        "test accuracy",
         title="Attribution on a border that tells nothing",
         caption="A white border is painted on random images. Each line is one training, at its checkpoints: the share "
         "of |attribution| on the border. Blue dots: images with the border; orange crosses: images without. "

@@ -60,8 +60,13 @@ class Panel:
     @property
     def columns(self) -> Columns:
         """What all its rows have in common."""
-        own: Columns = {"level": self.place.level, "model_seed": self.place.number, "kind": self.place.kind}
-        return {**data.factors(self.spec), **own, "experiment": self.place.experiment}
+        return {
+            **data.factors(self.spec),
+            "level": self.place.level,
+            "model_seed": self.place.number,
+            "kind": self.place.kind,
+            "experiment": self.place.experiment,
+        }
 
 
 @dataclass(frozen=True)
@@ -195,17 +200,15 @@ def explaining_tasks(this: Round, experiment: str) -> Iterator[planning.Work]:
     """
     panel = this.panel
     where = {**panel.columns, "experiment": experiment, "part": PARTS[experiment]}
-    methods = planning.methods(this.choice, methods_of(experiment, this.settings))
     nets = [*(task.arguments["net"] for task in this.trained), NO_MODEL]  # the last is that of no network
 
     def ask(method: Method, index: int) -> Iterator[Task]:
         columns = {**where, "model": nets[index]}
         arguments = {"spec": panel.spec, "index": index, "ask": ask_of(method, experiment, this), "columns": columns}
-        name = f"explain: {method.name}, {nets[index]}, {title(panel)}"
-        yield make_task(explain, arguments, this.trained, name=name)
+        yield make_task(explain, arguments, this.trained, name=f"explain: {method.name}, {nets[index]}, {title(panel)}")
 
-    templates = [Row.of({"suite": "planted", **where, "model": net}) for net in nets[:-1]]
-    return planning.asked(methods, templates, ask, kind="image")
+    rows = [Row.of({"suite": "planted", **where, "model": net}) for net in nets[:-1]]
+    return planning.asked(planning.methods(this.choice, methods_of(experiment, this.settings)), rows, ask, kind="image")
 
 
 def ask_of(method: Method, experiment: str, this: Round) -> Ask:

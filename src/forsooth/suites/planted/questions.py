@@ -72,9 +72,15 @@ def learned_from(planted: Dataset) -> Tensors:
 
 def question(model: nn.Module | None, layer: str | None, images: Explained, ask: Ask) -> explain.Question:
     """What a method is asked of a model that takes the images (None: it looks at none), on the class it predicts."""
-    planted = images.dataset
-    given = {"model": model or nn.Identity(), "layer": layer, "seed": ask.seed}
-    found = explain.about(planted, images.rows, learned_from(planted), device=ask.device, **given)
+    found = explain.about(
+        images.dataset,
+        images.rows,
+        learned_from(images.dataset),
+        model=model or nn.Identity(),
+        layer=layer,
+        seed=ask.seed,
+        device=ask.device,
+    )
     if model is None:
         return found
     return replace(found, target=networks.predicted(model, found.x))

@@ -12,8 +12,15 @@ PUBLISHED = ("saliency", "smooth_grad", "grad_cam", "lime_superpixels", "gradien
 # The paper prints the mean of signed gradients, and LIME as its package comes, with 1,000 masks; its code has others.
 RELEASED_MAPS = {"smooth_grad": "smooth_grad_50", "lime_superpixels": "lime_quickshift_200"}
 MORE = (
-    *("gradient_x_input", "integrated_gradients", "guided_backprop", "guided_grad_cam", "deconvolution"),
-    *("deep_lift", "lrp", "lrp_epsilon_1", "deep_taylor"),
+    "gradient_x_input",
+    "integrated_gradients",
+    "guided_backprop",
+    "guided_grad_cam",
+    "deconvolution",
+    "deep_lift",
+    "lrp",
+    "lrp_epsilon_1",
+    "deep_taylor",
 )
 NULLS = ("random", "constant", "sobel", "laplace", "rectified_input", "oracle")
 ENDS = ("random", "constant", "oracle")

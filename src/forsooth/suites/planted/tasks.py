@@ -136,7 +136,7 @@ def explain(*trained: Cell, spec: DataSpec, index: int, ask: Ask, columns: Colum
     return album.cell(rows, **facts)
 
 
-def refused(trained: Sequence[Cell], index: int, ask: Ask) -> dict[str, str]:
+def refused(trained: Sequence[Cell], index: int, ask: Ask) -> Facts:
     """Status and message where nothing is explained; states on the way are, whatever their accuracy."""
     return networks.refusal([cell.facts["passed"] or ask.checkpoints for cell in trained], index)
 
@@ -157,8 +157,9 @@ def question_on(state: State, images: Explained, ask: Ask) -> explaining.Questio
     if state.cell is None:
         return question(None, None, images, ask)
     net = state.cell.facts["net"]
-    prefix = f"{state.number}."
-    network = networks.loaded(untrained(net, images.dataset), state.cell.tensors, device=ask.device, prefix=prefix)
+    network = networks.loaded(
+        untrained(net, images.dataset), state.cell.tensors, device=ask.device, prefix=f"{state.number}."
+    )
     model = with_normalising(network, output=ask.output)
     layer = networks.inside(models.architecture(net).layer, "1")
     return question(model, layer, images, ask)

@@ -72,8 +72,8 @@ def of_pattern_method(tables: Tables, method: str) -> Sentences:
     for place in WHERE_PATTERNS_LEAD:
         if place in own:
             second = best_of(tables[place], without=PATTERN)
-            words = f"Q2, {method} is ahead of all but its like in {PANEL.format(place)} (here of {second})"
-            yield above(words, paired(tables[place], method, second))
+            found = paired(tables[place], method, second)
+            yield above(f"Q2, {method} is ahead of all but its like in {PANEL.format(place)} (here of {second})", found)
 
 
 def by_pair(tables: Tables, pairs: Pairs) -> list[float]:
@@ -103,8 +103,7 @@ def question_4(tables: Tables) -> Sentences:
     others = differences(middle, within(pairs, *NON_LINEAR))
     if linear and others:
         words = "Q4, CNN and MLP differ less in LIN than off it (mean distance of medians)"
-        more = mean_distance(others) - mean_distance(linear)
-        yield above(words, over_methods([more.dropna(axis=1)]))
+        yield above(words, over_methods([(mean_distance(others) - mean_distance(linear)).dropna(axis=1)]))
 
 
 def within(pairs: Pairs, *scenarios: str) -> Pairs:
@@ -156,8 +155,8 @@ def lime_fails(tables: Tables) -> Sentences:
     if found:
         ahead = sum(one.low > 0 for one in found)
         came = outcome(ahead == 0, ahead > MOST * len(found))
-        better = f"It is clearly better in {ahead} of {len(found)} panels"
-        yield f"LIME fails (no better than random maps): {came}. {better}."
+        better = f"clearly better in {ahead} of {len(found)} panels"
+        yield f"LIME fails (no better than random maps): {came}. It is {better}."
 
 
 def shap_variants_agree(tables: Tables) -> Sentences:

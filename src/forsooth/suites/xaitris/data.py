@@ -102,8 +102,7 @@ def made(spec: DataSpec) -> Dataset:
 
 def explained(trained: Sequence[Cell], data: Dataset, samples: int | None, *, seed: int) -> Tensor:
     """Test images that every network above its gate gets right, at most `samples`, as many of each kind. (k,)"""
-    rows = networks.agreed(trained, data.splits["test"])
-    return choose.rows_of(data, rows, samples, seed=seed, role="explained")
+    return choose.rows_of(data, networks.agreed(trained, data.splits["test"]), samples, seed=seed, role="explained")
 
 
 def references(data: Dataset, *, seed: int) -> Tensors:

@@ -1,6 +1,7 @@
 """Figures beside the scores: accuracy against the strength of the signal, and what the scores reward."""
 
 from collections.abc import Iterable, Iterator
+from itertools import cycle
 from textwrap import wrap
 
 from matplotlib.artist import Artist
@@ -57,12 +58,11 @@ def _entries(axes: Iterable[Axes]) -> dict[str, Artist]:
 
 
 def _curves(axis: Axes, results: Results, rows: DataFrame) -> None:
-    for k, model in enumerate(levels(results, "model")):
+    looks = zip(levels(results, "model"), cycle(HUES), cycle(MARKERS), strict=False)
+    for model, colour, marker in looks:
         curve = only(rows, model=model).groupby("alpha")["value"].agg(["mean", "min", "max"]) * 100
         if curve.empty:
             continue
-        colour = HUES[k % len(HUES)]
-        marker = MARKERS[k % len(MARKERS)]
         axis.fill_between(curve.index, curve["min"], curve["max"], color=colour, alpha=0.18, linewidth=0)
         axis.plot(curve.index, curve["mean"], color=colour, label=model, marker=marker, markersize=3.5, linewidth=1.4)
     gate_line(axis, results, vertical=False)

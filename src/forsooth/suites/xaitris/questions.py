@@ -45,9 +45,15 @@ def question(network: Cell | None, spec: DataSpec, chosen: Tensor, ask: Ask) -> 
     game: Facts = {"rewrite_model": spec.setting.size > SMALL}
     if ask.softmax == "gradient":
         game["softmax"] = ask.softmax
-    references = data.references(dataset, seed=ask.sampling_seed)
     return explain.about(
-        dataset, chosen, references, model=model, layer=layer, seed=ask.seed, device=ask.device, game=game
+        dataset,
+        chosen,
+        data.references(dataset, seed=ask.sampling_seed),
+        model=model,
+        layer=layer,
+        seed=ask.seed,
+        device=ask.device,
+        game=game,
     )
 
 

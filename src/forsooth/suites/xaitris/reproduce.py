@@ -30,8 +30,7 @@ class Presets:
     released: Settings
 
     def chosen(self, choice: Choice) -> dict[str, Settings]:
-        kept = names.kept(("paper", "released"), choice.only, "preset")
-        return {name: getattr(self, name) for name in kept}
+        return {name: getattr(self, name) for name in names.kept(("paper", "released"), choice.only, "preset")}
 
 
 def published_cells(table: str, choice: Choice) -> DataFrame:
@@ -106,22 +105,22 @@ def verdict(table: DataFrame, presets: Iterable[str], title: str) -> Sentences:
 def without_signal(table: DataFrame) -> Sentences:
     """Cells at chance because the printed equation has no signal."""
     if "paper" not in table:
-        return []
+        return
     vanished = only(table[table["paper"].lt(60)], scenario="MULT")
-    if vanished.empty:
-        return []
     cells = ", ".join(NAME.format_map(row) for _, row in vanished.iterrows())
-    return [
-        f"At chance as printed: {cells}. Equation 2 divides the pattern by its norm over the whole dataset before it "
-        "enters 1 - alpha a, so that no signal is left; the released code does not."
-    ]
+    if cells:
+        yield (
+            f"At chance as printed: {cells}. Equation 2 divides the pattern by its norm over the whole dataset before "
+            "it enters 1 - alpha a, so that no signal is left; the released code does not."
+        )
 
 
 def missed(row: Line, presets: Iterable[str]) -> str:
     """One accuracy that did not come out."""
     ours = ", ".join(f"{row[name]} % as {name}, spread {row[f'{name}_sd']}" for name in presets)
-    above = all(row[name] > row["accuracy"] for name in presets)
-    side = {True: "above", False: "below or around"}[above]
+    side = "below or around"
+    if all(row[name] > row["accuracy"] for name in presets):
+        side = "above"
     return MISSED.format_map({**row, "side": side, "ours": ours})
 
 
@@ -129,8 +128,9 @@ def accuracies(name: str, title: str, table: str, *, size: int) -> Reproduction:
     file = f"xaitris_{table}"
     heading = table.replace("_", " ").title()
     presets = Presets(replace(settings.PAPER, sizes=(size,)), replace(settings.RELEASED, sizes=(size,)))
-    judged = partial(judge, table=file, title=heading)
-    return Reproduction(f"xaitris/{name}", title, presets, partial(plan, table=file), judged)
+    return Reproduction(
+        f"xaitris/{name}", title, presets, partial(plan, table=file), partial(judge, table=file, title=heading)
+    )
 
 
 REPRODUCTIONS = (

@@ -92,8 +92,7 @@ def sweet_spots(rows: DataFrame) -> Sentences:
 
 def sweet_spot(rows: DataFrame) -> str:
     """From which strength on every network of a dataset is good enough on average, in words."""
-    means = rows.groupby(["alpha", "model"])["value"].mean().unstack()
-    enough = means.min(axis=1) >= ENOUGH
+    enough = rows.groupby(["alpha", "model"])["value"].mean().unstack().min(axis=1) >= ENOUGH
     if not enough.any():
         return f"no tried strength reaches {ENOUGH:.0%} with every network"
     first = enough.idxmax()
@@ -116,8 +115,8 @@ def met(table: DataFrame) -> Sentences:
     if known.empty:
         return ["None of the published strengths was tried."]
     off = (known["ours"] - known["accuracy"]).abs() > NEAR
-    lines = [f"{(~off).sum()} of {len(known)} published accuracies come out within {NEAR:g} points."]
-    return lines + [missed(line) for _, line in known[off].iterrows()]
+    came = f"{(~off).sum()} of {len(known)} published accuracies come out within {NEAR:g} points."
+    return [came, *(missed(line) for _, line in known[off].iterrows())]
 
 
 def missed(line: Line) -> str:

@@ -102,8 +102,7 @@ def what_was_run(rows: DataFrame) -> str:
     """Trainings, images and gates, in a sentence."""
     trained = only(rows, part="training", metric="accuracy")
     passed = trained["status"].eq("ok").sum()
-    scored = without(only(rows, part="scores"), metric="")
-    images = scored.groupby(["scenario", "background"])["sample"].nunique()
+    images = without(only(rows, part="scores"), metric="").groupby(["scenario", "background"])["sample"].nunique()
     return (
         f"{len(trained)} trainings, {passed} of them above the gate; {images.min()} to {images.max()} images explained "
         "in each scenario and background. Intervals of one panel are over images and trainings, those of several over "
@@ -114,13 +113,9 @@ def what_was_run(rows: DataFrame) -> str:
 def figure(
     name: str, title: str, settings: Settings | Repeated, metrics: Sequence[str], sentences: Claims
 ) -> Reproduction:
-    return Reproduction(
-        name=f"xaitris/{name}",
-        title=title,
-        settings=settings,
-        plan=plan_repeated if isinstance(settings, Repeated) else plan,
-        judge=partial(judge, metrics=metrics, sentences=sentences),
-    )
+    planned = plan_repeated if isinstance(settings, Repeated) else plan
+    judged = partial(judge, metrics=metrics, sentences=sentences)
+    return Reproduction(f"xaitris/{name}", title, settings, planned, judged)
 
 
 PRINTED = replace(PAPER, sizes=(64,))

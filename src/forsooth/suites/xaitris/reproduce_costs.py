@@ -84,17 +84,17 @@ def cost_table(found: Outcome, counts: Mapping[str, int]) -> DataFrame:
 
 REPRODUCTIONS = (
     Reproduction(
-        name="xaitris/figure-b3",
-        title="what the scores make of parts, outlines and the whole of the truth",
-        settings=replace(SMALL, scenarios=("LIN",), backgrounds=("WHITE",)),
-        plan=plan_strategies,
-        judge=judge_strategies,
+        "xaitris/figure-b3",
+        "what the scores make of parts, outlines and the whole of the truth",
+        replace(SMALL, scenarios=("LIN",), backgrounds=("WHITE",)),
+        plan_strategies,
+        judge_strategies,
     ),
     Reproduction(
-        name="xaitris/costs",
-        title="what a scenario costs, beside Appendix B.3",
-        settings=replace(LARGE, scenarios=("LIN",)),
-        plan=plan,
-        judge=judge_costs,
+        "xaitris/costs",
+        "what a scenario costs, beside Appendix B.3",
+        replace(LARGE, scenarios=("LIN",)),
+        plan,
+        judge_costs,
     ),
 )

@@ -64,8 +64,7 @@ def cell(
 def alike(task: Mapping[str, Any]) -> Any:
     """What trainings share that take one step: network, recipe, shape and number of images, device."""
     setting = task["spec"].setting
-    build = partial(untrained, task["net"], task["spec"])
-    if not together.can(build, task["recipe"]):
+    if not together.can(partial(untrained, task["net"], task["spec"]), task["recipe"]):
         return None
     return task["net"], task["recipe"], setting.size, setting.n, task["device"]
 
