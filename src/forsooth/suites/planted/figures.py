@@ -166,8 +166,15 @@ def draw_panel(axis: Axes, points: DataFrame, curve: Curve) -> None:
         if curve.along is not None:
             style = STYLES.get(kind, "-")
             line = line.sort_values(curve.along)
-        (drawn,) = axis.plot(line[curve.x], line["value"], color=colour, marker=marker, linestyle=style)
-        drawn.set(linewidth=1.0, markersize=3.5)
+        axis.plot(
+            line[curve.x],
+            line["value"],
+            color=colour,
+            marker=marker,
+            linestyle=style,
+            linewidth=1.0,
+            markersize=3.5,
+        )
 
 
 def draw_reference(axis: Axes, points: DataFrame, curve: Curve) -> None:

@@ -34,6 +34,7 @@ WHERE_PATTERNS_LEAD = (
     Place("XOR", "CORR", "mlp"),
 )
 PATTERN = ("pattern_net", "pattern_attribution")
+NULLS_LOSE = "most methods beat every map that never looks at the network, in most panels (share of panels)"
 ALIKE = "Deep SHAP, Gradient SHAP and Shapley sampling are alike (spread over all methods less theirs, by panel)"
 SHAP = ("deep_shap", "deep_shap_zero", "gradient_shap", "gradient_shap_5", "shapley_sampling")
 
@@ -120,11 +121,11 @@ def edge_detector(tables: Tables) -> Sentences:
     """The Laplace filter is ahead of nearly all methods on correlated noise."""
     for place, table in tables.items():
         if place.background == "CORR" and place.scenario in ("RIGID", "XOR") and "laplace" in table:
-            words = f"the Laplace filter is ahead of nearly all methods in {PANEL.format(place)} (share of methods)"
             found = [paired(table, "laplace", method) for method in of_methods(table)]
             share = share_interval([one.low > 0 for one in found])
             behind = share_interval([one.high < 0 for one in found])
-            yield verdict(words, share, holds=share.mean >= NEARLY_ALL, fails=behind.mean > 1 - NEARLY_ALL)
+            claim = f"the Laplace filter is ahead of nearly all methods in {PANEL.format(place)} (share of methods)"
+            yield verdict(claim, share, holds=share.mean >= NEARLY_ALL, fails=behind.mean > 1 - NEARLY_ALL)
 
 
 def against_nulls(tables: Tables) -> Sentences:
@@ -133,9 +134,8 @@ def against_nulls(tables: Tables) -> Sentences:
     if found:
         most = [better > MOST for better, _ in found]
         least = [worse > MOST for _, worse in found]
-        words = "most methods beat every map that never looks at the network, in most panels (share of panels)"
         share = share_interval(most)
-        yield verdict(words, share, holds=share.mean > MOST, fails=share_interval(least).mean > MOST)
+        yield verdict(NULLS_LOSE, share, holds=share.mean > MOST, fails=share_interval(least).mean > MOST)
 
 
 def against_best_null(table: DataFrame) -> tuple[float, float]:

@@ -138,8 +138,7 @@ def rows_of(template: Row, maps: Tensor, truth: Tensor, samples: Tensor) -> Iter
 
 def nothing(template: Row, message: str) -> Cell:
     """One row that says why there are no maps; the task is tried again next time."""
-    row = template.having(metric="", sample=-1, status="error", message=message)
-    return Cell(rows=(row,), facts={"failed": True})
+    return Cell((template.having(metric="", sample=-1, status="error", message=message),), facts={"failed": True})
 
 
 def judge(outcome: Outcome) -> Judgement:

@@ -82,8 +82,8 @@ def _figure(results: Results, table: Medians, panels: DataFrame) -> Figure:
 def _row_name(figure: Figure, axis: Axes, name: str) -> None:
     """The name of a row of axes, upright at the left."""
     place = axis.get_position()
-    words = figure.text(0.01, (place.y0 + place.y1) / 2, name)
-    words.set(rotation=90, va="center", fontsize=10, fontweight="bold")
+    middle = (place.y0 + place.y1) / 2
+    figure.text(0.01, middle, name, rotation=90, va="center", fontsize=10, fontweight="bold")
 
 
 class Place(NamedTuple):

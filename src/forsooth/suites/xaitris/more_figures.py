@@ -97,8 +97,8 @@ def _row_of_maps(results: Results, pictures: DataFrame, rows: DataFrame) -> Figu
         axis.imshow(maps.painted(results.pictures[picture.tensor], picture.method), interpolation="nearest")
         axis.set_axis_off()
         axis.set_title("\n".join(wrap(picture.method, 18)), fontsize=9)
-        words = axis.text(0.5, -0.06, _scores(rows, picture.method), transform=axis.transAxes)
-        words.set(ha="center", va="top", fontsize=8.5, linespacing=1.4)
+        words = _scores(rows, picture.method)
+        axis.text(0.5, -0.06, words, transform=axis.transAxes, ha="center", va="top", fontsize=8.5, linespacing=1.4)
     figure.subplots_adjust(left=0.02, right=0.98, top=0.84, bottom=0.27, wspace=0.12)
     return figure
 
