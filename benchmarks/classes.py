@@ -74,7 +74,7 @@ def presets() -> None:
             rows |= data.references(dataset, seed=seed)
             about = {"preset": preset, **data.panel(spec).factors}
             for role, chosen in rows.items():
-                lines += data.counts(dataset, chosen, role=role, where=about)
+                lines += data.counts(dataset, {role: chosen}, where=about)
     table = pd.DataFrame(lines)
     where = ["preset", "size", "scenario", "background"]
     words = table["count"].astype(str) + " " + table["class"]

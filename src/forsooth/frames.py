@@ -50,6 +50,23 @@ def worded(table: pd.DataFrame, template: str) -> list[str]:
     return [template.format_map(line) for line in table.to_dict("records")]
 
 
+def gap_between(rows: pd.DataFrame, key: Sequence[str], **levels: tuple[Any, Any]) -> "pd.Series[float] | None":
+    """The mean value at the first level of a column less that at the second, side by side for each `key`.
+
+    levels   column=(one, other)
+    returns  None where the rows lack one of the levels
+
+    >>> table = pd.DataFrame({"training": [0, 0, 1, 1], "end": ["top", "low", "top", "low"], "value": [3, 1, 5, 2]})
+    >>> gap_between(table, ["training"], end=("top", "low")).tolist()
+    [2.0, 3.0]
+    """
+    ((column, (one, other)),) = levels.items()
+    table = rows.pivot_table(index=list(key), columns=column, values="value")
+    if one not in table or other not in table:
+        return None
+    return table[one] - table[other]
+
+
 def lines_by(
     rows: pd.DataFrame, key: Sequence[str], line_of: Callable[[pd.DataFrame], Mapping[str, Any]]
 ) -> pd.DataFrame:

@@ -37,6 +37,15 @@ def kept(values: Sequence[str], only: Mapping[str, Sequence[str]], factor: str) 
     return [value for value in values if value.lower() in asked]
 
 
+def kept_numbers(values: Sequence[float], only: Mapping[str, Sequence[str]], factor: str) -> list[float]:
+    """Those of the numbers that `only` admits for the factor, as `kept` does.
+
+    >>> kept_numbers((0.5, 1), {"r": ("1",)}, "r")
+    [1.0]
+    """
+    return [float(value) for value in kept([f"{value:g}" for value in values], only, factor)]
+
+
 def check_factors(only: Mapping[str, Sequence[str]], known: Sequence[str]) -> None:
     """An error where `only` names a factor that the suite does not have."""
     for factor in only:

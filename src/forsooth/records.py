@@ -1,6 +1,6 @@
 """The nouns. Frozen, without work: every room speaks in these and in tensors."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -77,6 +77,11 @@ BROKEN: Status = "broken promise"
 SCORED: tuple[Status, ...] = ("ok", BROKEN)  # statuses of rows whose value counts as it is
 Value = str | int | float | bool | None  # of a cell in a table
 Facts = dict[str, Any]  # by name, as cells and run.json keep them
+Line = Mapping[str, Any]  # of a table, by column
+Columns = Mapping[str, Value]  # of a row, by name
+Tensors = Mapping[str, Tensor]  # by name, or by role
+Names = tuple[str, ...]
+Sentences = Iterable[str]  # of a judgement, each a line of its own
 NO_MODEL = "none"  # the model of a map that ignores every model
 WHOLE = -1  # the sample of a row that is about no single one
 # Above this gap a promise counts as broken. Exact methods stay below 0.001 in single precision; of paths of fifty steps

@@ -49,6 +49,16 @@ def corrected(name: str) -> pd.DataFrame:
     return found
 
 
+def claim(name: str, section: str, quantity: str) -> float:
+    """A number that a section of a paper states, by the table of its claims.
+
+    >>> claim("planted_claims", "5.1", "er")
+    0.4
+    """
+    stated = table(name).astype({"section": str}).set_index(["section", "quantity"])["value"]
+    return float(stated.loc[section, quantity])
+
+
 def errata(name: str) -> pd.DataFrame:
     """Numbers of the table called `name` that are surely printing errors, and why we think so."""
     wanted = name.lower().replace("/", "_").replace("-", "_")

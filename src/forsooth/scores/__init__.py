@@ -1,10 +1,10 @@
 """Attribution, and what a score declares to read, in; one number per sample out."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 
 from forsooth.names import find
-from forsooth.records import Metric
+from forsooth.records import Metric, UsageError
 from forsooth.scores.bias import M_BIAS, M_BIAS_SPLIT, RELATIVE_BIAS
 from forsooth.scores.contrast import IDR, IIR, MCS
 from forsooth.scores.localisation import IMA, PRECISION
@@ -45,6 +45,14 @@ METRICS: tuple[Metric, ...] = (
 def metrics(wanted: Iterable[str]) -> tuple[Metric, ...]:
     """The metrics of these names, in their order."""
     return tuple(metric(name) for name in wanted)
+
+
+def check_reads(metrics: Iterable[Metric], given: Collection[str], words: str) -> None:
+    """UsageError where one of the metrics reads more than what is given, which the words name."""
+    for one in metrics:
+        lost = [name for name in one.reads if name not in given]
+        if lost:
+            raise UsageError(f"`metrics` must read no more than {words}; {one.name} reads {', '.join(lost)}, too")
 
 
 def metric(name: str) -> Metric:

@@ -1,12 +1,12 @@
 """What a cell keeps for the page: pictures, each with a line that says what it is of."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 from torch import Tensor
 
-from forsooth.records import Cell, Facts, Row
+from forsooth.records import Cell, Columns, Facts, Row
 
 
 @dataclass(frozen=True)
@@ -17,7 +17,7 @@ class Album:
     pictures  a line of run.json for each, with the name of its tensor
     """
 
-    shared: Mapping[str, Any]
+    shared: Columns
     tensors: dict[str, Tensor] = field(default_factory=dict)
     pictures: list[Facts] = field(default_factory=list)
 

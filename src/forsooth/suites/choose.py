@@ -1,12 +1,11 @@
 """Who is explained, who is background, who patterns are fitted on: drawn by seed, evenly over classes, here alone."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from torch import Tensor
 
 from forsooth import seeds
-from forsooth.records import Dataset, Facts, UsageError
+from forsooth.records import Columns, Dataset, Facts, Tensors, UsageError
 
 SHOWN = 4  # samples whose maps the page shows: the first of those explained, for their beginning is even
 
@@ -17,7 +16,7 @@ def rows_of(dataset: Dataset, rows: Tensor, count: int | None, *, seed: int, rol
     return rows[evenly(strata[rows], count, seed=seed, role=role)]
 
 
-def references(dataset: Dataset, wanted: Mapping[str, int], *, seed: int) -> dict[str, Tensor]:
+def references(dataset: Dataset, wanted: Mapping[str, int], *, seed: int) -> Tensors:
     """Training rows that methods are given, drawn for each role on its own. role -> (k,)"""
     train = dataset.splits["train"]
     return {role: rows_of(dataset, train, count, seed=seed, role=role) for role, count in wanted.items()}
@@ -49,9 +48,7 @@ def crossed(one: Tensor, two: Tensor, count: int | None, *, seed: int, role: str
     return seeds.in_turns_of_two(one, two, count, seeds.generator(seed, "choose", role))
 
 
-def classes_of(
-    labels: Mapping[str, Tensor], *, where: Mapping[str, Any], names: Sequence[str] | None = None
-) -> list[Facts]:
+def classes_of(labels: Tensors, *, where: Columns, names: Sequence[str] | None = None) -> list[Facts]:
     """How many rows of each class take part in each role, for the run to keep and its page to show.
 
     labels  role -> (k,) int, the classes of the rows that take part in it

@@ -12,7 +12,20 @@ from torch import Tensor
 
 from forsooth import chunks, isolation, plugins, scores, seeds, surroundings
 from forsooth.attributions import METHODS
-from forsooth.records import BROKEN, TOLERANCE, WHOLE, Cell, Facts, Method, Metric, Row, Status, UsageError
+from forsooth.records import (
+    BROKEN,
+    TOLERANCE,
+    WHOLE,
+    Cell,
+    Dataset,
+    Facts,
+    Method,
+    Metric,
+    Row,
+    Status,
+    Tensors,
+    UsageError,
+)
 from forsooth.scores.bounds import emd_between
 from forsooth.scores.promises import completeness_gap
 from forsooth.scores.transport import Normaliser
@@ -46,6 +59,50 @@ class Question:
     game: Mapping[str, Any] = field(default_factory=dict)
     samples: Tensor | None = None
     whole: bool = False
+
+    @property
+    def numbers(self) -> Tensor:
+        """The inputs' numbers, (n,)."""
+        return torch.arange(len(self.x)) if self.samples is None else self.samples
+
+    def at(self, rows: Tensor) -> "Question":
+        """The same about some of the inputs, rows (k,): copies, since a user's method may write into them."""
+        game = dict(self.game)
+        baseline = game.get("baseline")
+        if isinstance(baseline, Tensor) and baseline.ndim == self.x.ndim:  # each input has one of its own
+            game["baseline"] = baseline[rows]
+        truth = None if self.truth is None else self.truth[rows]
+        own = replace(self, x=self.x[rows], target=self.target[rows], samples=self.numbers[rows])
+        return replace(own, truth=truth, game=game)
+
+
+def about(
+    dataset: Dataset,
+    rows: Tensor,
+    references: Tensors,
+    *,
+    device: str,
+    **rest: Any,
+) -> Question:
+    """The question about rows (k,) of a dataset with a truth, for their labels.
+
+    references  role, "background" or "fit" -> (m,), the rows that methods are given in it
+    """
+    others: Facts = {role: dataset.x[own].to(device) for role, own in references.items()}
+    return Question(
+        x=dataset.x[rows].to(device),
+        target=dataset.y[rows].to(device),
+        truth=truth_of(dataset, rows).to(device),
+        samples=rows,
+        **others,
+        **rest,
+    )
+
+
+def truth_of(dataset: Dataset, rows: Tensor) -> Tensor:
+    """What matters in the inputs rows (k,) of a dataset where that is known. (k, *map) bool"""
+    assert dataset.truth is not None
+    return dataset.truth[rows]
 
 
 class WrongShape(Exception):
@@ -84,11 +141,10 @@ def answered(
 
 def _unless_full(answer: Cell) -> Cell:
     """The answer. One that an accelerator had no memory for is an error where the task will be tried again."""
-    if not answer.facts.get(isolation.NO_MEMORY):
-        return answer
-    if chunks.PRESSURE.again:
-        raise torch.OutOfMemoryError(answer.facts["message"])
-    return replace(answer, facts={name: fact for name, fact in answer.facts.items() if name != isolation.NO_MEMORY})
+    facts = dict(answer.facts)
+    if facts.pop(isolation.NO_MEMORY, False) and chunks.PRESSURE.again:
+        raise torch.OutOfMemoryError(facts["message"])
+    return replace(answer, facts=facts)
 
 
 def _answer_to(asked: str | Method, question: Question, seed: int, stream: str | None, wrap: Wrap | None) -> Cell:
@@ -100,7 +156,7 @@ def _answer_to(asked: str | Method, question: Question, seed: int, stream: str |
     try:
         with lent_randomness(seed), surroundings.watched(plugins.is_foreign(method), question, left) as copied:
             maps = maps_of(wrap(method) if wrap else method, copied, stream=stream)
-            tensors["maps"] = (maps if maps.layout == torch.strided else maps.to_dense()).detach().cpu()
+            tensors["maps"] = maps.to_dense().detach().cpu()
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # a user's method may raise anything or leave; it is a row, and tried again
@@ -118,17 +174,18 @@ def refusal(error: BaseException) -> Facts:
 def misshapen(maps: Any, x: Tensor) -> str:
     """What is wrong with maps that are no tensor with the shape of x."""
     shape = tuple(x.shape)
-    if isinstance(maps, Tensor) and maps.is_complex():
+    if not isinstance(maps, Tensor):
+        return f"the map must be a torch tensor with the shape of x {shape}, got {type(maps).__name__}"
+    if maps.is_complex():
         return f"the map must be real numbers, got {maps.dtype}"
-    if isinstance(maps, Tensor):
-        return f"the map must have the shape of x {shape}, got {tuple(maps.shape)}"
-    return f"the map must be a torch tensor with the shape of x {shape}, got {type(maps).__name__}"
+    return f"the map must have the shape of x {shape}, got {tuple(maps.shape)}"
 
 
 def with_game(method: Method, game: Mapping[str, Any]) -> Method:
     """The method, given those keywords of a game that it takes and that its settings leave open."""
-    takes = set(inspect.signature(method.function).parameters) - set(method.settings)
-    return replace(method, settings={**method.settings, **{name: game[name] for name in game if name in takes}})
+    takes = inspect.signature(method.function).parameters
+    given = {name: value for name, value in game.items() if name in takes}
+    return replace(method, settings={**given, **method.settings})
 
 
 def maps_of(method: Method, question: Question, *, stream: str | None = None) -> Tensor:
@@ -137,38 +194,26 @@ def maps_of(method: Method, question: Question, *, stream: str | None = None) ->
     stream   from which inputs draw; None: that of the method's name
     returns  (n, *shape); WrongShape where the method gives anything else
     """
-    shared = {"background": question.background, "fit": question.fit, "layer": question.layer}
-    numbers = torch.arange(len(question.x))
-    if question.samples is not None:
-        numbers = question.samples
 
-    def ask(x: Tensor, target: Tensor, rows: Tensor) -> Tensor:
+    def ask(rows: Tensor) -> Tensor:
+        part = question.at(rows)
         # As written unless asked otherwise: another order of sums would be other bytes in everybody's runs.
-        ready = with_game(method, {"rewrite_model": False, **_game_of(question, rows)})
-        drawn = draws(question.seed, stream or method.name, numbers[rows])
-        truth = None if question.truth is None else question.truth[rows]
-        # Copies, since a user's method may write into what it is handed.
-        return ready(question.model, x.clone(), target.clone(), **shared, truth=truth, **drawn)
+        ready = with_game(method, {"rewrite_model": False, **part.game})
+        drawn = draws(part.seed, stream or method.name, part.numbers)
+        shared = {"background": part.background, "fit": part.fit, "layer": part.layer, "truth": part.truth}
+        return ready(part.model, part.x, part.target, **shared, **drawn)
 
-    asked = (question.x, question.target, torch.arange(len(question.x)))
+    rows = torch.arange(len(question.x))
     # A user's method or null sees all images at once, since it may fit on them or draw for all of them in turn.
     if question.whole or method.null or plugins.is_users(method):
-        maps = ask(*asked)
+        maps = ask(rows)
     elif "fit" in method.needs:
-        maps = chunks.over(ask, *asked, size=max(1, len(question.x)))
+        maps = chunks.over(ask, rows, size=max(1, len(rows)))
     else:
-        maps = chunks.over(ask, *asked, size=at_once(question.x))
+        maps = chunks.over(ask, rows, size=at_once(question.x))
     if not isinstance(maps, Tensor) or maps.shape != question.x.shape or maps.is_complex():
         raise WrongShape(misshapen(maps, question.x))
     return maps
-
-
-def _game_of(question: Question, rows: Tensor) -> Mapping[str, Any]:
-    """The game of some of the inputs: each has a baseline of its own, or all have one."""
-    baseline = question.game.get("baseline")
-    if isinstance(baseline, Tensor) and baseline.ndim == question.x.ndim:
-        return {**question.game, "baseline": baseline[rows]}
-    return question.game
 
 
 def draws(seed: int, name: str, samples: Tensor) -> Facts:
@@ -182,12 +227,11 @@ def draws(seed: int, name: str, samples: Tensor) -> Facts:
 def promised_of(method: Method, question: Question) -> Tensor:
     """`promised` of all inputs, in slices that fit the memory. (n,)"""
 
-    def of(x: Tensor, target: Tensor, rows: Tensor) -> Tensor:
-        ready = with_game(method, _game_of(question, rows))
-        return promised(ready, question.model, x, target, background=question.background)
+    def of(rows: Tensor) -> Tensor:
+        part = question.at(rows)
+        return promised(with_game(method, part.game), part.model, part.x, part.target, background=part.background)
 
-    rows = torch.arange(len(question.x))
-    return chunks.over(of, question.x, question.target, rows, size=at_once(question.x))
+    return chunks.over(of, torch.arange(len(question.x)), size=at_once(question.x))
 
 
 def at_once(x: Tensor) -> int:
@@ -230,23 +274,36 @@ def gaps(made: Cell) -> Tensor | None:
 
 
 def score_rows(
-    template: Row, maps: Tensor, reads: Mapping[str, Tensor], metrics: Sequence[Metric], samples: Sequence[int]
-) -> list[Row]:
+    template: Row,
+    maps: Tensor,
+    reads: Tensors,
+    metrics: Iterable[Metric],
+    samples: Values,
+    emd_tolerance: float | None = None,
+) -> Iterator[Row]:
     """One row per metric and sample; a map that says nothing or is not finite is a row with that status.
 
-    template  what all rows share: suite, part, panel and method
-    maps      (n, *map), channels already reduced
-    reads     what metrics read beside the map, by name
-    samples   (n,) the samples' numbers
+    template       what all rows share: suite, part, panel and method
+    maps           (n, *map), channels already reduced
+    reads          what metrics read beside the map, by name
+    samples        (n,) the samples' numbers
+    emd_tolerance  that an earth mover's score may be off, whose rows then have the column `emd_error`; None: exact
     """
     states = [state_of(one) for one in maps]
     messages = [MAP_MESSAGES.get(state, "") for state in states]
-    rows: list[Row] = []
     for metric in metrics:
-        values = metric.function(maps, *(reads[name] for name in metric.reads))
         own = template.having(metric=metric.name)
-        rows += rows_by_sample(own, samples, value=values, status=states, message=messages)
-    return list(map(unless_undefined, rows))
+        values = values_of(metric, maps, reads, emd_tolerance)
+        yield from map(unless_undefined, rows_by_sample(own, samples, **values, status=states, message=messages))
+
+
+def values_of(metric: Metric, maps: Tensor, reads: Tensors, emd_tolerance: float | None) -> Tensors:
+    """The scores of maps, and of an earth mover's between proven bounds how far each may be off. column -> (n,)"""
+    if emd_tolerance is None or metric.name not in BOUNDED:
+        return {"value": metric.function(maps, *(reads[name] for name in metric.reads))}
+    normaliser = BOUNDED[metric.name]
+    middle, error = emd_between(maps, reads["truth"], tolerance=emd_tolerance, normaliser=normaliser)
+    return {"value": middle, "emd_error": error}
 
 
 def unless_undefined(row: Row) -> Row:
@@ -259,30 +316,13 @@ def unless_undefined(row: Row) -> Row:
 def metric_rows(
     template: Row,
     maps: Tensor,
-    reads: Mapping[str, Tensor],
+    reads: Tensors,
     metrics: Iterable[str],
-    samples: Sequence[int],
-    emd_tolerance: float | None,
+    samples: Values,
+    emd_tolerance: float | None = None,
 ) -> Iterator[Row]:
-    """As `score_rows`; those of a bounded score have the column `emd_error`.
-
-    emd_tolerance  that an earth mover's score may be off; None: it is exact
-    """
-    for metric in scores.metrics(metrics):
-        if emd_tolerance is None or metric.name not in BOUNDED:
-            yield from score_rows(template, maps, reads, [metric], samples)
-        else:
-            yield from bounded_rows(template, maps, reads["truth"], metric, samples, emd_tolerance)
-
-
-def bounded_rows(
-    template: Row, maps: Tensor, truth: Tensor, metric: Metric, samples: Sequence[int], tolerance: float
-) -> Iterator[Row]:
-    """The rows of an earth mover's score between proven bounds."""
-    middle, error = emd_between(maps, truth, tolerance=tolerance, normaliser=BOUNDED[metric.name])
-    rows = score_rows(template, maps, {}, [replace(metric, function=lambda _: middle, reads=())], samples)
-    for row, half in zip(rows, error.tolist(), strict=True):
-        yield row.having(emd_error=half)
+    """As `score_rows`, of metrics by their names."""
+    return score_rows(template, maps, reads, scores.metrics(metrics), samples, emd_tolerance)
 
 
 MAP_MESSAGES: Mapping[str, str] = {
@@ -302,12 +342,9 @@ def state_of(one: Tensor) -> Status:
 
 def rows_by_sample(template: Row, samples: Values, **columns: Values) -> list[Row]:
     """A row for each sample (n,), with its own value in each of the columns, (n,) each."""
-    lists = {name: values.tolist() if isinstance(values, Tensor) else values for name, values in columns.items()}
-    numbers = samples.tolist() if isinstance(samples, Tensor) else samples
-    rows = []
-    for sample, *own in zip(numbers, *lists.values(), strict=True):
-        rows.append(template.having(sample=int(sample), **dict(zip(lists, own, strict=True))))
-    return rows
+    given = {"sample": samples, **columns}
+    lists = [values.tolist() if isinstance(values, Tensor) else values for values in given.values()]
+    return [template.having(**dict(zip(given, own, strict=True))) for own in zip(*lists, strict=True)]
 
 
 def skipped(template: Row, reason: str) -> Row:
@@ -315,7 +352,7 @@ def skipped(template: Row, reason: str) -> Row:
     return template.having(metric="", sample=WHOLE, status="skipped", message=reason)
 
 
-def no_scores(template: Row, metrics: Iterable[str], samples: Iterable[int], facts: Mapping[str, Any]) -> list[Row]:
+def no_scores(template: Row, metrics: Iterable[str], samples: Values, facts: Mapping[str, Any]) -> list[Row]:
     """A row without a value for each metric and sample of a method that gave no maps, with the status and message."""
     lost = template.having(value=float("nan"), status=facts["status"], message=facts.get("message", ""))
     return [lost.having(metric=metric, sample=int(sample)) for metric, sample in itertools.product(metrics, samples)]
@@ -323,14 +360,12 @@ def no_scores(template: Row, metrics: Iterable[str], samples: Iterable[int], fac
 
 def without_maps(template: Row, metrics: Iterable[str], made: Cell) -> Cell:
     """The score cell of a method that gave no maps: a row for each sample it was asked about, or one for all."""
-    samples = [WHOLE]
-    if "samples" in made.tensors:
-        samples = made.tensors["samples"].tolist()
+    samples = made.tensors.get("samples", torch.tensor([WHOLE]))
     facts = {"failed": True} if made.facts.get("failed") else {}
     return Cell(rows=tuple(no_scores(template, metrics, samples, made.facts)), facts=facts)
 
 
-def promise_rows(template: Row, rows: Sequence[Row], gap: Tensor | None, samples: Sequence[int]) -> list[Row]:
+def promise_rows(template: Row, rows: Iterable[Row], gap: Tensor | None, samples: Values) -> list[Row]:
     """The score rows, and a row `gap` for each sample of a method that promises a sum.
 
     template  of the rows of gaps
@@ -340,12 +375,10 @@ def promise_rows(template: Row, rows: Sequence[Row], gap: Tensor | None, samples
     """
     if gap is None:
         return list(rows)
-    by_sample: dict[int | None, float] = dict(zip(map(int, samples), gap.tolist(), strict=True))
-    checked = [with_promise(row, by_sample.get(row.sample, 0.0)) for row in rows]
-    beside = template.having(metric="gap", status="ok", message="")
-    return checked + [
-        beside.having(sample=sample, value=value) for sample, value in by_sample.items() if value == value
-    ]
+    beside = rows_by_sample(template.having(metric="gap", status="ok", message=""), samples, value=gap)
+    missed = {row.sample: row.value for row in beside}
+    checked = [with_promise(row, missed.get(row.sample) or 0.0) for row in rows]
+    return checked + [row for row in beside if row.value == row.value]
 
 
 def with_promise(row: Row, gap: float) -> Row:

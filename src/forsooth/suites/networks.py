@@ -1,6 +1,6 @@
 """The one way to keep a trained network in a cell, to judge it by its gate, and to load it as it is explained."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from forsooth import chunks
 from forsooth.models.gates import below_gate
-from forsooth.records import Cell, Dataset, Row
+from forsooth.records import Cell, Dataset, Facts, Row, Tensors
 
 NOT_EXPLAINED = "the network is below its gate: not explained"
 BELOW_GATE = {"status": "below gate", "message": NOT_EXPLAINED}
@@ -35,7 +35,7 @@ def accuracy_row(template: Row, accuracy: float, *, gate: float, passed: bool | 
     return row.having(status="below gate", message=below_gate(accuracy, gate))
 
 
-def refusal(passed: Sequence[bool], index: int) -> dict[str, str]:
+def refusal(passed: Sequence[bool], index: int) -> Facts:
     """Status and message where nobody is explained; empty where somebody is.
 
     passed  of each network of a panel whether it counts
@@ -48,12 +48,12 @@ def refusal(passed: Sequence[bool], index: int) -> dict[str, str]:
     return {}
 
 
-def weights_of(module: nn.Module, prefix: str = "") -> dict[str, Tensor]:
+def weights_of(module: nn.Module, prefix: str = "") -> Tensors:
     """The tensors of a cell that keeps the network."""
     return {f"{prefix}{name}": value for name, value in module.state_dict().items()}
 
 
-def loaded(module: nn.Module, tensors: Mapping[str, Tensor], *, device: str, prefix: str = "") -> nn.Module:
+def loaded(module: nn.Module, tensors: Tensors, *, device: str, prefix: str = "") -> nn.Module:
     """The network with the weights that a cell keeps under `prefix`, in eval mode and without gradients of weights."""
     own = {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}
     module.load_state_dict(own)

@@ -6,7 +6,7 @@ from typing import Any
 
 from forsooth import models, names, plugins, scores, seeds
 from forsooth.attributions import METHODS
-from forsooth.records import Architecture, Choice, Method, Metric, Plan, Row, Task, UsageError
+from forsooth.records import Architecture, Choice, Method, Metric, Plan, Row, Task
 from forsooth.suites import explain
 
 KINDS = {"image": "an image", "table": "a table", "words": "words"}
@@ -25,9 +25,9 @@ class Round:
         return seeds.derive(self.choice.seed, *names)
 
 
-def methods(settings: Any, choice: Choice) -> list[Method]:
-    """The methods that the user chose, else those of the settings."""
-    return [plugins.method(name, METHODS) for name in choice.methods or settings.methods]
+def methods(choice: Choice, wanted: Sequence[str]) -> list[Method]:
+    """The methods that the user chose, else those that the settings want."""
+    return [plugins.method(name, METHODS) for name in choice.methods or wanted]
 
 
 def metrics(settings: Any) -> tuple[Metric, ...]:
@@ -37,11 +37,7 @@ def metrics(settings: Any) -> tuple[Metric, ...]:
 
 def check_metrics(settings: Any, given: Collection[str]) -> None:
     """UsageError where a metric of the settings reads more than the suite gives it beside the map."""
-    for metric in metrics(settings):
-        lost = [name for name in metric.reads if name not in given]
-        if lost:
-            known = f"`metrics` must read no more than {' and '.join(given)} beside the map"
-            raise UsageError(f"{known}; {metric.name} reads {', '.join(lost)}, too")
+    scores.check_reads(metrics(settings), given, f"{' and '.join(given)} beside the map")
 
 
 def versions(metrics: Iterable[str]) -> dict[str, int]:
@@ -96,5 +92,5 @@ def asked(
 def planned(work: Sequence[Work], facts: Sequence[str] = ()) -> Plan:
     """The plan of all work, each task once."""
     tasks = {part.key: part for part in work if isinstance(part, Task)}
-    skips = [part for part in work if isinstance(part, Row)]
-    return Plan(tasks=tuple(tasks.values()), skips=tuple(skips), facts=tuple(facts))
+    skips = tuple(part for part in work if isinstance(part, Row))
+    return Plan(tuple(tasks.values()), skips, tuple(facts))

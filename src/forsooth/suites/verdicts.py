@@ -1,11 +1,11 @@
 """What intervals say of a published claim."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from pandas import DataFrame, Series
 
-from forsooth.records import Judgement
+from forsooth.records import Judgement, Sentences
 from forsooth.stats import Interval, mean_interval
 from forsooth.stats.claims import directions
 
@@ -37,18 +37,15 @@ def below(claim: str, found: Interval, limit: float, more: str = "") -> str:
     return verdict(claim, found, holds=found.high < limit, fails=found.low >= limit, more=more)
 
 
-def all_above(claims: Mapping[str, Sequence[float] | Series], *, level: float = 0.025) -> list[str]:
+def all_above(claims: Mapping[str, Sequence[float] | Series], *, level: float = 0.025) -> Sentences:
     """The verdicts on "more than 0" for many means at once, by t tests over models that Holm corrects for their number.
 
     claims  words -> one value per model
     level   of one side, as in the interval that is shown; that one is of its claim alone
     """
     signs = directions(list(claims.values()), level=level)
-    lines = []
     for (words, values), sign in zip(claims.items(), signs, strict=True):
-        claim = f"{words}{corrected(len(claims))}"
-        lines.append(verdict(claim, mean_interval(values), holds=sign > 0, fails=sign < 0))
-    return lines
+        yield verdict(f"{words}{corrected(len(claims))}", mean_interval(values), holds=sign > 0, fails=sign < 0)
 
 
 def corrected(count: int) -> str:
@@ -77,6 +74,6 @@ def agreement(found: Interval, published: float) -> str:
     return "differs"
 
 
-def judgement(table: DataFrame, sentences: Iterable[str]) -> Judgement:
+def judgement(table: DataFrame, sentences: Sentences) -> Judgement:
     """The table, and the sentences on lines of their own."""
     return Judgement(table, "\n".join(sentences) + "\n")

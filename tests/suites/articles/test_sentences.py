@@ -5,6 +5,7 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 
+from forsooth import papers
 from forsooth.records import Choice, Outcome, UsageError
 from forsooth.suites import verdicts
 from forsooth.suites.articles import sentences
@@ -65,9 +66,9 @@ def test_rows_of_other_metrics_are_no_accuracies():
 
 
 def test_published_claims_are_found_by_section():
-    assert sentences.published_claim("6.1", "attr_articles") == 0.086
+    assert papers.claim("articles_claims", "6.1", "attr_articles") == 0.086
     with pytest.raises(KeyError):
-        sentences.published_claim("9", "accuracy")
+        papers.claim("articles_claims", "9", "accuracy")
 
 
 def test_a_judgement_is_lines_of_text():

@@ -4,11 +4,12 @@ from collections.abc import Iterator
 
 from pandas import DataFrame, Series
 
+from forsooth import papers
 from forsooth.frames import only, without, worded
 from forsooth.scores.selection import FIRST
 from forsooth.stats import SHARE, Interval, mean_interval, share_interval, variance_ratio_interval
 from forsooth.stats.bootstrap import bootstrapped_ratio
-from forsooth.suites.articles.sentences import FAR, published_claim
+from forsooth.suites.articles.sentences import FAR
 from forsooth.suites.articles.settings import REINFORCE, RELAXED
 from forsooth.suites.articles.tables import ON_TARGET
 from forsooth.suites.verdicts import above, around, below, verdict
@@ -72,8 +73,9 @@ def claims_on_share(kind: str, table: DataFrame) -> list[str]:
     if kind == "NC":
         return [below("NC: Attr% is far from 1", attr, FAR)]
     excess = mean_interval(table["attr"] - table["frequency"])
+    published = papers.claim("articles_claims", "6.1", "attr_articles")
     return [
-        around("Article: Attr% of attention on articles", attr, published_claim("6.1", "attr_articles")),
+        around("Article: Attr% of attention on articles", attr, published),
         above("Article: that is better than random (excess over the frequency)", excess),
     ]
 

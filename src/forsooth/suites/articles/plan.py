@@ -45,7 +45,7 @@ def plan(settings: Settings, choice: Choice) -> Plan:
     check(settings)
     planning.check_metrics(settings, ("truth", "x"))
     names.check_factors(choice.only, FACTORS)
-    methods = planning.methods(settings, choice)
+    methods = planning.methods(choice, settings.methods)
     work: list[Work] = []
     for spec in chosen_data(settings, choice):
         this = round_of(spec, settings, choice)

@@ -28,15 +28,9 @@ def basis(outcome: Outcome) -> str:
     return " ".join(paragraphs(__package__, "basis.jinja", trained=lines, settings=outcome.settings))
 
 
-def published_claim(section: str, quantity: str) -> float:
-    """A number that a section of the paper states."""
-    claims = papers.table("articles_claims").astype({"section": str}).set_index(["section", "quantity"])
-    return float(claims.loc[(section, quantity), "value"])
-
-
 def accurate(rows: DataFrame, section: str) -> str:
     """The verdict on "all models achieve over 97 % accuracy"."""
-    limit = published_claim(section, "accuracy")
+    limit = papers.claim("articles_claims", section, "accuracy")
     right = only(rows, metric="accuracy")["value"] > limit
     claim = f"All models achieve over {limit:.0%} accuracy (share)"
     return verdict(claim, share_interval(right), holds=bool(right.all()), fails=True)

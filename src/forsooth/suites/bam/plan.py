@@ -51,7 +51,7 @@ def plan(settings: Settings, choice: Choice) -> Plan:
     names.check_factors(choice.only, FACTORS)
     check(settings)
     spec = data_spec(settings, choice.data, seeds.derive(choice.seed, "bam"))
-    methods = planning.methods(settings, choice)
+    methods = planning.methods(choice, settings.methods)
     work: list[planning.Work] = []
     for arch, number in itertools.product(planning.networks(settings, choice), range(settings.trainings)):
         work += round_tasks(Round(settings, choice, spec, Panel(arch.name, number)), methods)

@@ -1,18 +1,20 @@
 """The claims of section 5 of the paper, judged over models. [zhou2022feature]"""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 import numpy as np
 from pandas import DataFrame, Series
 
 from forsooth import papers
-from forsooth.frames import only
+from forsooth.frames import gap_between, only
+from forsooth.records import Sentences
 from forsooth.stats import mean_interval, share_interval
 from forsooth.stats.claims import holm, holm_by_name, t_test, t_test_above
 from forsooth.suites.planted.tables import MODEL, in_range, slopes
 from forsooth.suites.verdicts import above, all_above, around, below, corrected, verdict
 
+STATED = "planted_claims"  # the paper's own numbers
 NEAR_ONE = 0.95
 ACCURATE = 0.95
 FEW = 3  # lines that a trend needs
@@ -28,13 +30,7 @@ PUBLISHED_AS = {  # method -> its name in the paper, whatever its settings
     "gradient_shap_5": "SHAP",
     "gradient_shap_200": "SHAP",
 }
-Claims = Callable[[DataFrame, Series], list[str]]  # mean Attr% of models, accuracies of all trainings -> verdicts
-
-
-def published(section: float) -> "Series[float]":
-    """The paper's own numbers, by their names."""
-    numbers = papers.table("planted_claims")
-    return only(numbers, section=section).set_index("quantity")["value"]
+Claims = Callable[[DataFrame, Series], Sentences]  # mean Attr% of models, accuracies of all trainings -> verdicts
 
 
 def of_published(models: DataFrame, name: str) -> DataFrame:
@@ -46,19 +42,23 @@ def of_watermark(models: DataFrame) -> DataFrame:
     return only(models, manipulation="watermark")
 
 
-def claims_5_1(models: DataFrame, accuracy: Series) -> list[str]:
+def claims_5_1(models: DataFrame, accuracy: Series) -> Sentences:
     by_method = models.pivot_table(index=MODEL, columns="method", values="value")
     best = by_method.mean().idxmax()
-    passing = share_interval(accuracy > ACCURATE)
     return [
         below(f"No method is near 1 (the best: {best})", mean_interval(by_method[best]), NEAR_ONE),
-        around("70 % of models pass 95 % accuracy", passing, published(5.1)["over_95"]),
+        accurate("70 % of models pass 95 % accuracy", accuracy, section="5.1"),
         *claims_of_shap(models, by_method),
         *claims_of_presence(models),
     ]
 
 
-def claims_of_shap(models: DataFrame, by_method: DataFrame) -> list[str]:
+def accurate(claim: str, accuracy: Series, *, section: str) -> str:
+    """The verdict on the share of trainings that pass 95 %, beside the one that a section prints."""
+    return around(claim, share_interval(accuracy > ACCURATE), papers.claim(STATED, section, "over_95"))
+
+
+def claims_of_shap(models: DataFrame, by_method: DataFrame) -> Sentences:
     """SHAP is ahead of all others, and as good as published.
 
     by_method  (models, methods) mean Attr%
@@ -68,27 +68,24 @@ def claims_of_shap(models: DataFrame, by_method: DataFrame) -> list[str]:
         return []
     name = shap["method"].min()  # where several settings of it were asked for, one of them
     own = by_method[name]
-    others = by_method.drop(columns=name)
-    second = others.mean().idxmax()
-    paper = published(5.1)
-    more = f"at {paper['er']:.0%} of the image; ours at {shap['er'].mean():.0%}"
+    second = by_method.drop(columns=name).mean().idxmax()
+    more = f"at {papers.claim(STATED, '5.1', 'er'):.0%} of the image; ours at {shap['er'].mean():.0%}"
     return [
-        above(f"SHAP is the best on average (ours: its lead over {second})", mean_interval(own - others[second])),
-        around("Attr% of SHAP on average", mean_interval(own), paper["attr_shap"], more),
+        above(f"SHAP is the best on average (ours: its lead over {second})", mean_interval(own - by_method[second])),
+        around("Attr% of SHAP on average", mean_interval(own), papers.claim(STATED, "5.1", "attr_shap"), more),
     ]
 
 
-def claims_of_presence(models: DataFrame) -> list[str]:
+def claims_of_presence(models: DataFrame) -> Sentences:
     """Every method sees a watermark better than that it is missing."""
-    by_presence = of_watermark(models).pivot_table(index=[*MODEL, "method"], columns="presence", values="value")
-    if not {"with", "without"} <= set(by_presence):
+    ahead = gap_between(of_watermark(models), [*MODEL, "method"], presence=("with", "without"))
+    if ahead is None:
         return []
-    ahead = (by_presence["with"] - by_presence["without"]).groupby("method", sort=False)
     claim = "The presence of a watermark is seen better than its absence"
-    return all_above({f"{claim}, {name}": own for name, own in ahead})
+    return all_above({f"{claim}, {name}": own for name, own in ahead.groupby("method", sort=False)})
 
 
-def claims_of_trend(models: DataFrame, accuracy: Series, *, x: str, words: str) -> list[str]:
+def claims_of_trend(models: DataFrame, accuracy: Series, *, x: str, words: str) -> Sentences:
     """SHAP rises with x on the watermark, and nobody else does."""
     by_pair = {key: slopes(own, x) for key, own in models.groupby(["method", "manipulation"], sort=False)}
     trends = {key: mean_interval(own) for key, own in by_pair.items()}
@@ -114,15 +111,17 @@ def nobody_rises(by_pair: Mapping[tuple[str, str], Sequence[float]], *, words: s
     up = [key for key, rises in zip(by_pair, rising, strict=True) if rises]
     which = ", ".join(f"{method} on {kind} {np.mean(by_pair[method, kind]):+.2f}" for method, kind in up)
     alone = sum(p <= LEVEL for p in pvalues)
-    claim = f"No other method rises with {words} on any artefact (ours: the share of pairs that do)"
-    more = (
-        f"{which or 'none'}; each pair by a t test over its trainings, {len(by_pair)} tests corrected by Holm; asked "
-        f"alone {alone} would rise"
+    return verdict(
+        f"No other method rises with {words} on any artefact (ours: the share of pairs that do)",
+        share_interval(rising),
+        holds=bool(by_pair) and not alone,
+        fails=bool(up),
+        more=f"{which or 'none'}; each pair by a t test over its trainings, {len(by_pair)} tests corrected by Holm; "
+        f"asked alone {alone} would rise",
     )
-    return verdict(claim, share_interval(rising), holds=bool(by_pair) and not alone, fails=bool(up), more=more)
 
 
-def no_trends(models: DataFrame, *, x: str, words: str) -> Iterator[str]:
+def no_trends(models: DataFrame, *, x: str, words: str) -> Sentences:
     """Whether Attr% of each method stays as x grows, all artefacts together; two-sided, corrected for the methods."""
     by_method = {method: slopes(own, x) for method, own in models.groupby("method", sort=False)}
     adjusted = holm_by_name({method: t_test(own) for method, own in by_method.items()})
@@ -139,12 +138,11 @@ def no_trends(models: DataFrame, *, x: str, words: str) -> Iterator[str]:
         )
 
 
-def claims_5_4(models: DataFrame, accuracy: Series) -> list[str]:
-    passing = share_interval(accuracy > ACCURATE)
+def claims_5_4(models: DataFrame, accuracy: Series) -> Sentences:
     shap = of_published(of_watermark(models), "SHAP")
     falls = mean_interval([-slope for slope in slopes(shap, "r")])
     return [
-        around("All models pass 95 % accuracy", passing, published(5.4)["over_95"]),
+        accurate("All models pass 95 % accuracy", accuracy, section="5.4"),
         above("Attr% of SHAP on the watermark falls as r grows (minus the slope)", falls),
         *claims_of_gradient(models),
         *shares_in_range(models),
@@ -152,37 +150,32 @@ def claims_5_4(models: DataFrame, accuracy: Series) -> list[str]:
     ]
 
 
-def claims_of_gradient(models: DataFrame) -> list[str]:
+def claims_of_gradient(models: DataFrame) -> Sentences:
     """Gradient is in the Shapley range where the watermark is, and out of it where it is missing."""
     gradient = of_published(of_watermark(models), "Gradient")
     present = in_range(only(gradient, presence="with"))
     missing = in_range(only(gradient, presence="without"))
-    where = "the Shapley range {} the watermark (share inside)"
-    tracks = "Gradient tracks " + where.format("with")
-    leaves = "Gradient leaves " + where.format("without")
     return [
-        above(tracks, present, 0.5),
-        below(leaves, missing, 0.5),
+        above("Gradient tracks the Shapley range with the watermark (share inside)", present, 0.5),
+        below("Gradient leaves the Shapley range without the watermark (share inside)", missing, 0.5),
     ]
 
 
-def shares_in_range(models: DataFrame) -> list[str]:
+def shares_in_range(models: DataFrame) -> Sentences:
     """How often each method is in the Shapley range, and on which artefact the most."""
-    lines = []
     for (method, presence), own in models.groupby(["method", "presence"], sort=False):
         by_kind = {kind: in_range(group) for kind, group in own.groupby("manipulation")}
         most = max(by_kind, key=lambda kind: by_kind[kind].mean)
         shares = f"{in_range(own)}; most: {most} {by_kind[most]}"
-        lines.append(f"{method}, {presence} the artefact, in the range: {shares}.")
-    return lines
+        yield f"{method}, {presence} the artefact, in the range: {shares}."
 
 
-def claim_of_kinds(models: DataFrame) -> list[str]:
+def claim_of_kinds(models: DataFrame) -> Sentences:
     """Whether classes that look alike or not make a difference."""
-    by_kind = models.pivot_table(index=[*MODEL, "method", "r"], columns="kind", values="value")
-    if not {"similar", "distinct"} <= set(by_kind):
+    each = gap_between(models, [*MODEL, "method", "r"], kind=("distinct", "similar"))
+    if each is None:
         return []
-    gap = mean_interval((by_kind["distinct"] - by_kind["similar"]).groupby(MODEL).mean())
+    gap = mean_interval(each.groupby(MODEL).mean())
     claim = "Similar and distinct classes do not differ (distinct less similar)"
     return [verdict(claim, gap, holds=gap.low <= 0 <= gap.high, fails=gap.n > 1)]
 

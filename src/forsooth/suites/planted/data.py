@@ -1,7 +1,6 @@
 """What is planted on: dead leaves or the user's images, two classes of them, and the artefact on the second."""
 
 import itertools
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from torch import Tensor
@@ -12,7 +11,7 @@ from forsooth.datasets.manipulations import Manipulation
 from forsooth.datasets.plain_images import Images, base
 from forsooth.datasets.planted import Border, bordered, kinds_of, plant, scored_region
 from forsooth.plain import remembered
-from forsooth.records import Dataset, Facts, Value
+from forsooth.records import Columns, Dataset, Facts, Tensors
 from forsooth.suites import choose
 
 ON_F_N = "attr_non_informative"
@@ -36,13 +35,8 @@ class DataSpec:
     border: Border | None
     seed: int
 
-    @property
-    def manipulations(self) -> list[Manipulation | None]:
-        """What is done to the images of each new label."""
-        return [None, self.manipulation]
 
-
-def factors(spec: DataSpec) -> dict[str, Value]:
+def factors(spec: DataSpec) -> Columns:
     """The columns that tell rows of one spec from those of another."""
     return {
         "manipulation": spec.manipulation.name,
@@ -54,8 +48,13 @@ def factors(spec: DataSpec) -> dict[str, Value]:
 
 def fresh_dataset(spec: DataSpec) -> Dataset:
     """The planted data, kept for nobody: whoever gets them may write into x and y."""
-    chosen = of_pair(base(spec.images), spec.pair)
-    return plant(chosen, spec.manipulations, r=spec.r, seed=spec.seed, border=spec.border)
+    return plant(
+        of_pair(base(spec.images), spec.pair),
+        [None, spec.manipulation],
+        r=spec.r,
+        seed=spec.seed,
+        border=spec.border,
+    )
 
 
 @remembered(2)
@@ -64,23 +63,24 @@ def dataset(spec: DataSpec) -> Dataset:
     return fresh_dataset(spec)
 
 
-def explained_rows(planted: Dataset, spec: DataSpec, *, samples: int | None) -> dict[str, Tensor]:
+def explained_rows(planted: Dataset, spec: DataSpec, *, samples: int | None) -> Tensors:
     """presence -> test images, at most `samples`: with the artefact or without; of a border, with it or without.
 
     They are drawn evenly over new labels and old classes.
     """
-    present = planted.y == 1
+    everyone = planted.y == 1
     if spec.border is not None:
-        present = bordered(len(planted.x), spec.border, seed=spec.seed)
+        everyone = bordered(len(planted.x), spec.border, seed=spec.seed)
     test = planted.splits["test"]
-    groups = {PRESENT: test[present[test]], MISSING: test[~present[test]]}
+    present = everyone[test]
+    groups = {PRESENT: test[present], MISSING: test[~present]}
     return {
         name: choose.rows_of(planted, rows, samples, seed=spec.seed, role=f"explained {name}")
         for name, rows in groups.items()
     }
 
 
-def class_counts(planted: Dataset, roles: Mapping[str, Tensor], *, where: Mapping[str, Value]) -> list[Facts]:
+def class_counts(planted: Dataset, roles: Tensors, *, where: Columns) -> list[Facts]:
     """How many rows of each role (k,) are of each class and have the artefact or not, for the run to keep."""
     classes = planted.facts["base_facts"]["classes"]
     names = [f"{name}, {presence}" for presence, name in itertools.product((MISSING, PRESENT), classes)]

@@ -1,7 +1,7 @@
 """Figures of the planted suite: Attr% against whatever an experiment varies, and accuracies against p*."""
 
-from collections.abc import Hashable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from matplotlib.artist import Artist
@@ -12,8 +12,9 @@ from matplotlib.patches import Patch
 from pandas import DataFrame
 
 from forsooth.frames import only
+from forsooth.records import Names
 from forsooth.report.aggregate import Results, methods_in
-from forsooth.report.axes import grid, legend_below, names_beside, words_below
+from forsooth.report.axes import Look, grid, legend_below, marks, names_beside, words_below
 from forsooth.report.drawing import BLUE, GREEN, INK, MUTED, ORANGE, VERMILION, Drawing, Tables, present, sheet
 from forsooth.scores.planted import shapley_range
 from forsooth.suites.planted.tables import model_means
@@ -21,6 +22,7 @@ from forsooth.suites.planted.tables import model_means
 PRESENCE = {"with": (BLUE, "o"), "without": (ORANGE, "x")}
 COLUMNS = ("experiment", "presence", "er", "level", "r", "accuracy", "epoch", "kind", "p_star", "manipulation")
 P_STAR = "p*: without the artefact at most"
+VARIED = {"5.3": ", level {0.level:.0f}", "5.4": ", r {0.r:g}, {0.kind}"}  # experiment -> what tells its trainings
 STYLES = {"distinct": "--"}  # kind of classes -> line
 
 
@@ -32,7 +34,7 @@ class Curve:
     """
 
     name: str
-    parts: tuple[str, ...]
+    parts: Names
     x: str
     along: str | None
     label: str
@@ -46,26 +48,42 @@ SEEN = "Blue dots: images with the artefact; orange crosses: images without. "
 GREY = "Dashed grey: what a constant or random map scores. "
 CURVES = (
     Curve(
-        *("planted_regions", ("scores", "absence"), "er", None, "%ER"),
+        "planted_regions",
+        ("scores", "absence"),
+        "er",
+        None,
+        "%ER",
         title="Attribution on the region against its size",
         caption="Each point is one model: the share of |attribution| that lies in the joint effective region, against "
         f"the share of the image that the region takes. {SEEN}The model can be right only by this region, so 1 is "
         "right; the diagonal is a random map (Fig. 3, left, and Fig. 10 of the paper).",
     ),
     Curve(
-        *("planted_checkpoints", ("checkpoints",), "accuracy", "epoch", "test accuracy"),
+        "planted_checkpoints",
+        ("checkpoints",),
+        "accuracy",
+        "epoch",
+        "test accuracy",
         title="Attribution on the region while the model learns",
         caption=f"Each line is one training, at its checkpoints. {SEEN}{GREY}The better the model, the more must come "
         "from the region (Fig. 3, right, and Fig. 13 of the paper).",
     ),
     Curve(
-        *("planted_visibility", ("visibility",), "level", "level", "level of visibility"),
+        "planted_visibility",
+        ("visibility",),
+        "level",
+        "level",
+        "level of visibility",
         title="Attribution on the region against the visibility of the artefact",
         caption=f"Each line is one region, with a model for each level, 0 being the least visible. {SEEN}{GREY}A good "
         "method does not depend on it (Fig. 4, left, and Fig. 11 of the paper).",
     ),
     Curve(
-        *("planted_r", ("r",), "r", "r", "r"),
+        "planted_r",
+        ("r",),
+        "r",
+        "r",
+        "r",
         title="Attribution on the region against what the original image tells",
         caption="Labels are kept with probability r, so that the original image tells more. Green: the range of "
         f"Shapley values of a perfect model, 1.5 − r and above. {SEEN}Dashed lines: distinct classes (Fig. 4, right, "
@@ -73,7 +91,11 @@ CURVES = (
         shaded=True,
     ),
     Curve(
-        *("planted_border", ("border",), "accuracy", "epoch", "test accuracy"),
+        "planted_border",
+        ("border",),
+        "accuracy",
+        "epoch",
+        "test accuracy",
         title="Attribution on a border that tells nothing",
         caption="A white border is painted on random images. Each line is one training, at its checkpoints: the share "
         "of |attribution| on the border. Blue dots: images with the border; orange crosses: images without. "
@@ -93,19 +115,15 @@ def planted_curves(results: Results, tables: Tables) -> Iterator[Drawing]:
 def drawings_of(curve: Curve, results: Results) -> Iterator[Drawing]:
     """A figure for every model."""
     points = model_means(only(results.rows, part=curve.parts), curve.metric)
-    models = points["model"].unique()
-    for model in models:
-        own = only(points, model=model)
-        drawing = Drawing(
-            name=curve.name,
-            title=curve.title,
+    several = points["model"].nunique() > 1
+    for model, own in points.groupby("model", sort=False):
+        yield Drawing(
+            name=f"{curve.name}_{model}" if several else curve.name,
+            title=f"{curve.title}: {model}" if several else curve.title,
             caption=curve.caption,
             alt=f"Grid of charts of Attr% against {curve.label} for {', '.join(own['method'].unique())}",
             figure=curves_figure(results, own, curve),
         )
-        if len(models) > 1:
-            drawing = replace(drawing, name=f"{curve.name}_{model}", title=f"{curve.title}: {model}")
-        yield drawing
 
 
 def curves_figure(results: Results, points: DataFrame, curve: Curve) -> Figure:
@@ -148,8 +166,15 @@ def draw_panel(axis: Axes, points: DataFrame, curve: Curve) -> None:
         if curve.along is not None:
             style = STYLES.get(kind, "-")
             line = line.sort_values(curve.along)
-        look: dict[str, Any] = {"color": colour, "marker": marker, "linestyle": style}
-        axis.plot(line[curve.x], line["value"], linewidth=1.0, markersize=3.5, **look)
+        axis.plot(
+            line[curve.x],
+            line["value"],
+            color=colour,
+            marker=marker,
+            linestyle=style,
+            linewidth=1.0,
+            markersize=3.5,
+        )
 
 
 def draw_reference(axis: Axes, points: DataFrame, curve: Curve) -> None:
@@ -167,18 +192,13 @@ def draw_reference(axis: Axes, points: DataFrame, curve: Curve) -> None:
 
 def handles(curve: Curve) -> list[Artist]:
     what = "artefact" if curve.metric == "attr" else "border"
-    looks: list[dict[str, Any]] = [
-        {"color": colour, "marker": marker, "linestyle": "", "label": f"{presence} the {what}"}
-        for presence, (colour, marker) in PRESENCE.items()
-    ]
-    if curve.x == "er":
-        looks += [{"color": VERMILION, "label": "random map"}, {"color": GREEN, "label": "right"}]
-    elif not curve.shaded:
-        looks.append({"color": MUTED, "linestyle": "--", "label": "random map"})
-    lines = [Line2D([], [], **look) for look in looks]
+    points = marks(Look(f"{presence} the {what}", *look) for presence, look in PRESENCE.items())
     if curve.shaded:
-        return [*lines, Patch(color=GREEN, alpha=0.18, label="Shapley range")]
-    return [*lines]
+        return [*points, Patch(color=GREEN, alpha=0.18, label="Shapley range")]
+    if curve.x == "er":
+        right = Line2D([], [], color=GREEN, label="right")
+        return [*points, Line2D([], [], color=VERMILION, label="random map"), right]
+    return [*points, Line2D([], [], color=MUTED, linestyle="--", label="random map")]
 
 
 def planted_gate(results: Results, tables: Tables) -> Iterator[Drawing]:
@@ -189,7 +209,7 @@ def planted_gate(results: Results, tables: Tables) -> Iterator[Drawing]:
     rows = only(rows, metric="accuracy").dropna(subset="p_star")
     if rows.empty:
         return
-    gated = int(rows["status"].ne("ok").sum())
+    gated = rows["status"].ne("ok").sum()
     yield Drawing(
         name="planted_gate",
         title="Does the model use the artefact?",
@@ -203,7 +223,7 @@ def planted_gate(results: Results, tables: Tables) -> Iterator[Drawing]:
 
 def gate_figure(rows: DataFrame) -> Figure:
     """A line for each kind of training, a dot for each training."""
-    names = [line_name(row) for row in rows.to_dict("records")]
+    names = [line_name(row) for row in rows.itertuples()]
     lines = list(dict.fromkeys(names))
     figure = sheet(8, 1.1 + 0.215 * len(lines))
     axis = figure.subplots()
@@ -222,9 +242,9 @@ def draw_trainings(axis: Axes, rows: DataFrame) -> None:
         axis.scatter(100 * own["value"], own["line"], s=26, color=colour, edgecolor=BLUE, label=label, zorder=3)
 
 
-def line_name(row: Mapping[Hashable, Any]) -> str:
-    varied = {"5.3": f", level {row['level']:.0f}", "5.4": f", r {row['r']:g}, {row['kind']}"}
-    return f"{row['experiment']} {row['manipulation']}{varied.get(row['experiment'], '')}"
+def line_name(row: Any) -> str:
+    """What the line of a training is called; row: of the table."""
+    return ("{0.experiment} {0.manipulation}" + VARIED.get(row.experiment, "")).format(row)
 
 
 FIGURES = {

@@ -5,7 +5,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from forsooth import names, plugins
-from forsooth.attributions import METHODS
 from forsooth.datasets import plain_images
 from forsooth.datasets.class_pairs import class_pairs
 from forsooth.datasets.manipulations import Manipulation, draw
@@ -15,7 +14,7 @@ from forsooth.datasets.visibility import adjusted
 from forsooth.engine import make_task
 from forsooth.models import recipes
 from forsooth.models.gates import Gate
-from forsooth.records import NO_MODEL, Choice, Dataset, Method, Plan, Row, Task, UsageError, Value
+from forsooth.records import NO_MODEL, Choice, Columns, Dataset, Method, Names, Plan, Row, Task, UsageError
 from forsooth.suites import planning
 from forsooth.suites.planted import data
 from forsooth.suites.planted.data import DataSpec
@@ -27,6 +26,8 @@ FACTORS = ("experiment", "manipulation", "presence", "visibility", "r", "model")
 SECTIONS = {"5.1": 1, "5.3": 3, "5.4": 4, "border": 4}  # experiment -> the section whose artefacts it draws
 PARTS = {"5.1": "scores", "5.2": "checkpoints", "5.3": "visibility", "5.4": "r", "border": "border"}  # 5.1 is ranked
 TRAINING_PARTS = {**PARTS, "5.1": "training"}
+VARIED = {"5.3": ", level {0.level}", "5.4": ", r {0.r:g}"}  # experiment -> how the titles of its trainings differ
+FILE = "{0.experiment}-{0.manipulation}-{0.level}-{0.r:g}-{0.number}"  # the name of a training's data
 WITH_CHECKPOINTS = ("5.2", "border")  # these explain networks on their way, too
 RECIPES = {"paper": recipes.PLANTED, "quick": recipes.PLANTED_QUICK}
 Pairs = Mapping[str, Sequence[tuple[str, str]]]  # kind -> pairs of classes
@@ -36,7 +37,7 @@ Pairs = Mapping[str, Sequence[tuple[str, str]]]  # kind -> pairs of classes
 class Place:
     """One training in the paper's plan: the experiments that explain it, its artefact, its number among its like."""
 
-    experiments: tuple[str, ...]
+    experiments: Names
     manipulation: str
     number: int
     level: int = 0
@@ -46,9 +47,7 @@ class Place:
     @property
     def experiment(self) -> str:
         """The one that it is trained for: 5.2 explains trainings of 5.1."""
-        if self.experiments[0] == "5.2":
-            return "5.1"
-        return self.experiments[0]
+        return self.experiments[0].replace("5.2", "5.1")
 
 
 @dataclass(frozen=True)
@@ -59,10 +58,15 @@ class Panel:
     spec: DataSpec
 
     @property
-    def columns(self) -> dict[str, Value]:
+    def columns(self) -> Columns:
         """What all its rows have in common."""
-        own: dict[str, Value] = {"level": self.place.level, "model_seed": self.place.number, "kind": self.place.kind}
-        return {**data.factors(self.spec), **own, "experiment": self.place.experiment}
+        return {
+            **data.factors(self.spec),
+            "level": self.place.level,
+            "model_seed": self.place.number,
+            "kind": self.place.kind,
+            "experiment": self.place.experiment,
+        }
 
 
 @dataclass(frozen=True)
@@ -93,9 +97,7 @@ def plan(settings: Settings, choice: Choice) -> Plan:
 def datasets(settings: Settings, choice: Choice) -> Iterator[tuple[str, Dataset]]:
     """The data of every training that was not left out, with its name."""
     for panel in panels(settings, choice):
-        place = panel.place
-        words = (place.experiment, place.manipulation, place.level, f"{place.r:g}", place.number)
-        yield "-".join(map(str, words)), data.dataset(panel.spec)
+        yield FILE.format(panel.place), data.dataset(panel.spec)
 
 
 def panels(settings: Settings, choice: Choice) -> list[Panel]:
@@ -137,8 +139,8 @@ def places(this: planning.Round) -> list[Place]:
 def followup_places(manipulations: Sequence[str], this: planning.Round) -> list[Place]:
     """Trainings of the experiments that vary more than the region."""
     settings = this.settings
-    levels = admitted(settings.levels, this.choice, "visibility")
-    r_values = admitted(settings.r_values, this.choice, "r")
+    levels = names.kept_numbers(settings.levels, this.choice.only, "visibility")
+    r_values = names.kept_numbers(settings.r_values, this.choice.only, "r")
     regions = list(itertools.product(manipulations, range(settings.groups)))
     pairs = itertools.product(manipulations, settings.kinds, range(settings.pairs), r_values)
     return [
@@ -148,20 +150,11 @@ def followup_places(manipulations: Sequence[str], this: planning.Round) -> list[
     ]
 
 
-def admitted(values: Sequence[float], choice: Choice, factor: str) -> list[float]:
-    """Those numbers that were not left out."""
-    return [float(value) for value in names.kept([f"{value:g}" for value in values], choice.only, factor)]
-
-
 def panel_of(place: Place, images: Images, pairs: Pairs, this: planning.Round) -> Panel:
     """What decides the data of one training. In 5.1 the pair of classes is drawn, elsewhere numbered."""
     seed = this.seed("plot", SECTIONS[place.experiment], place.manipulation, place.number, place.kind)
-    number = place.number
-    if place.experiment == "5.1":
-        number = seed
-    border = None
-    if place.experiment == "border":
-        border = Border()
+    number = seed if place.experiment == "5.1" else place.number
+    border = Border() if place.experiment == "border" else None
     known = pairs[place.kind]
     manipulation = manipulation_of(place, this.settings, seed=seed)
     return Panel(place, DataSpec(images, known[number % len(known)], manipulation, place.r, border, seed))
@@ -171,8 +164,7 @@ def manipulation_of(place: Place, settings: Settings, *, seed: int) -> Manipulat
     """The artefact of a training, as visible as the settings want it."""
     drawn = draw(place.manipulation, SECTIONS[place.experiment], seed=seed, level=place.level)
     if place.experiment == "5.1" and settings.level is not None:
-        seen = draw(place.manipulation, 3, seed=seed, level=settings.level)
-        drawn = replace(drawn, visibility=seen.visibility)
+        drawn = replace(drawn, visibility=draw(place.manipulation, 3, seed=seed, level=settings.level).visibility)
     return adjusted(drawn, strength=settings.strength, variant=settings.variant)
 
 
@@ -208,17 +200,15 @@ def explaining_tasks(this: Round, experiment: str) -> Iterator[planning.Work]:
     """
     panel = this.panel
     where = {**panel.columns, "experiment": experiment, "part": PARTS[experiment]}
-    methods = [plugins.method(name, METHODS) for name in this.choice.methods or methods_of(experiment, this.settings)]
     nets = [*(task.arguments["net"] for task in this.trained), NO_MODEL]  # the last is that of no network
 
     def ask(method: Method, index: int) -> Iterator[Task]:
         columns = {**where, "model": nets[index]}
         arguments = {"spec": panel.spec, "index": index, "ask": ask_of(method, experiment, this), "columns": columns}
-        name = f"explain: {method.name}, {nets[index]}, {title(panel)}"
-        yield make_task(explain, arguments, this.trained, name=name)
+        yield make_task(explain, arguments, this.trained, name=f"explain: {method.name}, {nets[index]}, {title(panel)}")
 
-    templates = [Row.of({"suite": "planted", **where, "model": net}) for net in nets[:-1]]
-    return planning.asked(methods, templates, ask, kind="image")
+    rows = [Row.of({"suite": "planted", **where, "model": net}) for net in nets[:-1]]
+    return planning.asked(planning.methods(this.choice, methods_of(experiment, this.settings)), rows, ask, kind="image")
 
 
 def ask_of(method: Method, experiment: str, this: Round) -> Ask:
@@ -257,15 +247,13 @@ def methods_of(experiment: str, settings: Settings) -> Sequence[str]:
     return wanted
 
 
-def metric_names(experiment: str, settings: Settings) -> tuple[str, ...]:
+def metric_names(experiment: str, settings: Settings) -> Names:
     return {"5.1": settings.metrics, "border": (data.ON_F_N, "attr")}.get(experiment, ("attr",))
 
 
 def title(panel: Panel) -> str:
-    place = panel.place
-    varied = {"5.3": f"level {place.level}", "5.4": f"r {place.r:g}"}.get(place.experiment, "")
-    words = (place.experiment, place.manipulation, varied, f"number {place.number}")
-    return ", ".join(word for word in words if word)
+    words = "{0.experiment}, {0.manipulation}" + VARIED.get(panel.place.experiment, "") + ", number {0.number}"
+    return words.format(panel.place)
 
 
 def facts(settings: Settings) -> tuple[str, ...]:

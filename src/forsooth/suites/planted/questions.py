@@ -1,20 +1,20 @@
 """What a method is asked about planted images, and what becomes of its maps: rows, and pictures for the page."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from forsooth import scores
-from forsooth.records import WHOLE, Cell, Dataset, Facts, Row, Value
+from forsooth.records import WHOLE, Cell, Columns, Dataset, Facts, Names, Row, Tensors
 from forsooth.suites import choose, explain, networks
 from forsooth.suites.album import Album, scaled
 from forsooth.suites.planted import data
 from forsooth.suites.planted.data import DataSpec
 from forsooth.suites.planted.settings import Output
 
+LABELS = {data.MISSING: 0, data.PRESENT: 1}  # in the figure of examples: 1 has the artefact
 LEARNED_FROM = {"background": 200, "fit": 500}  # training images that stand for the background, and are fitted on
 
 
@@ -33,7 +33,7 @@ class Ask:
     version: int
     code: str
     samples: int | None
-    presences: tuple[str, ...]
+    presences: Names
     output: Output
     metrics: Mapping[str, int]
     checkpoints: bool = field(metadata={"key": "every"})
@@ -48,7 +48,7 @@ class Explained:
 
     spec: DataSpec
     dataset: Dataset
-    groups: Mapping[str, Tensor]
+    groups: Tensors
 
     @property
     def rows(self) -> Tensor:
@@ -65,32 +65,25 @@ def explained_images(spec: DataSpec, ask: Ask) -> Explained:
     return Explained(spec, planted, {name: rows for name, rows in groups.items() if name in ask.presences})
 
 
-def learned_from(planted: Dataset) -> dict[str, Tensor]:
+def learned_from(planted: Dataset) -> Tensors:
     """Training images (k,) that stand for the background, and those that are fitted on: even over labels and kinds."""
     return choose.references(planted, LEARNED_FROM, seed=planted.facts["seed"])
 
 
 def question(model: nn.Module | None, layer: str | None, images: Explained, ask: Ask) -> explain.Question:
     """What a method is asked of a model that takes the images (None: it looks at none), on the class it predicts."""
-    planted = images.dataset
-    assert planted.truth is not None
-    rows = images.rows
-    x = planted.x[rows].to(ask.device)
-    target = planted.y[rows].to(ask.device)
-    if model is not None:
-        target = networks.predicted(model, x)
-    others = {role: planted.x[own].to(ask.device) for role, own in learned_from(planted).items()}
-    return explain.Question(
+    found = explain.about(
+        images.dataset,
+        images.rows,
+        learned_from(images.dataset),
         model=model or nn.Identity(),
-        x=x,
-        target=target,
-        background=others["background"],
-        fit=others["fit"],
-        truth=planted.truth[rows].to(ask.device),
         layer=layer,
         seed=ask.seed,
-        samples=rows,
+        device=ask.device,
     )
+    if model is None:
+        return found
+    return replace(found, target=networks.predicted(model, found.x))
 
 
 def rows_of(answer: Cell, shared: Row, images: Explained, ask: Ask) -> list[Row]:
@@ -101,28 +94,22 @@ def rows_of(answer: Cell, shared: Row, images: Explained, ask: Ask) -> list[Row]
     if "maps" not in answer.tensors:
         return no_rows(shared, images, ask, answer.facts)
     flat = answer.tensors["maps"].abs().sum(1)
+    samples = images.rows
     rows: list[Row] = []
     for name in ask.metrics:
-        rows += score_rows(flat, name, shared, images)
+        region = data.region(name, images.dataset, images.spec)
+        beside = shared.having(er=region.double().mean().item())
+        rows += explain.metric_rows(beside, flat, {"truth": region.expand_as(flat)}, [name], samples)
     if shared.part == "scores":
-        gaps = explain.gaps(answer)
-        rows = explain.promise_rows(shared.having(er=None), rows, gaps, images.rows.tolist())
+        rows = explain.promise_rows(shared.having(er=None), rows, explain.gaps(answer), samples)
     return [with_presence(row, images.presence(row.sample)) for row in rows]
-
-
-def score_rows(maps: Tensor, metric: str, shared: Row, images: Explained) -> list[Row]:
-    """One row per image, of maps (k, h, w) and one metric."""
-    region = data.region(metric, images.dataset, images.spec)
-    beside = shared.having(er=region.double().mean().item())
-    reads = {"truth": region.expand(len(maps), -1, -1)}
-    return explain.score_rows(beside, maps, reads, scores.metrics([metric]), images.rows.tolist())
 
 
 def no_rows(shared: Row, images: Explained, ask: Ask, facts: Mapping[str, Any], *, whole: bool = False) -> list[Row]:
     """Rows without a value, with the status and message of `facts`: one for each image, or one for all of them."""
     rows: list[Row] = []
     for presence, own in images.groups.items():
-        samples = [WHOLE] if whole else own.tolist()
+        samples = [WHOLE] if whole else own
         rows += explain.no_scores(with_presence(shared.having(er=None), presence), ask.metrics, samples, facts)
     return rows
 
@@ -134,27 +121,22 @@ def with_presence(row: Row, presence: str) -> Row:
     return row.having(presence=presence)
 
 
-def label(presence: str) -> int:
-    """The class of the images in the figure of examples: 1 has the artefact."""
-    return int(presence == data.PRESENT)
-
-
-def album_of(answer: Cell, images: Explained, shared: Mapping[str, Value], *, prefix: str = "") -> Album:
+def album_of(answer: Cell, images: Explained, shared: Columns, *, prefix: str = "") -> Album:
     """The first few maps of each presence; no pictures of a method that gave no maps.
 
     prefix  of the names of tensors, where one cell keeps the maps of several methods
     """
     album = Album(shared)
-    first = 0
-    for presence, rows in images.groups.items():
-        maps = answer.tensors.get("maps", rows[:0])[first : first + len(rows)]
+    if "maps" not in answer.tensors:
+        return album
+    parts = answer.tensors["maps"].split([len(rows) for rows in images.groups.values()])
+    for presence, maps in zip(images.groups, parts, strict=True):
         for place, one in enumerate(maps[: choose.SHOWN]):
-            album.add(scaled(one.abs().sum(0)), f"{prefix}{presence}", place, kind="example", label=label(presence))
-        first += len(rows)
+            album.add(scaled(one.abs().sum(0)), f"{prefix}{presence}", place, kind="example", label=LABELS[presence])
     return album
 
 
-def participants(images: Explained, columns: Mapping[str, Value]) -> list[Facts]:
+def participants(images: Explained, columns: Columns) -> list[Facts]:
     """Who took part in each role, by class and presence, for the run to keep; of ranked panels alone."""
     if columns["part"] != "scores":
         return []

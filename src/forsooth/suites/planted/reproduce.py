@@ -32,7 +32,7 @@ def judge(outcome: Outcome) -> Judgement:
 
 def what_was_run(rows: DataFrame, settings: Settings) -> str:
     trained = only(rows, metric="accuracy")
-    passed = int(trained["status"].eq("ok").sum())
+    passed = trained["status"].eq("ok").sum()
     restarts = ""
     if settings.restarts:
         restarts = f" Trainings were restarted up to {settings.restarts} times."

@@ -5,14 +5,22 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from forsooth.datasets.manipulations import NAMES
+from forsooth.records import Names
 from forsooth.settings import check_range, check_words
 
 PUBLISHED = ("saliency", "smooth_grad", "grad_cam", "lime_superpixels", "gradient_shap_200")
 # The paper prints the mean of signed gradients, and LIME as its package comes, with 1,000 masks; its code has others.
 RELEASED_MAPS = {"smooth_grad": "smooth_grad_50", "lime_superpixels": "lime_quickshift_200"}
 MORE = (
-    *("gradient_x_input", "integrated_gradients", "guided_backprop", "guided_grad_cam", "deconvolution"),
-    *("deep_lift", "lrp", "lrp_epsilon_1", "deep_taylor"),
+    "gradient_x_input",
+    "integrated_gradients",
+    "guided_backprop",
+    "guided_grad_cam",
+    "deconvolution",
+    "deep_lift",
+    "lrp",
+    "lrp_epsilon_1",
+    "deep_taylor",
 )
 NULLS = ("random", "constant", "sobel", "laplace", "rectified_input", "oracle")
 ENDS = ("random", "constant", "oracle")
@@ -69,20 +77,20 @@ class Settings:
     authors_output         whether a method whose authors explain another output (LIME: probabilities) explains theirs
     """
 
-    experiments: tuple[str, ...] = EXPERIMENTS
-    manipulations: tuple[str, ...] = NAMES
-    presences: tuple[str, ...] = PRESENCES
-    models: tuple[str, ...] = ("resnet34",)
-    methods: tuple[str, ...] = (*PUBLISHED, *MORE, *NULLS)
-    methods_followup: tuple[str, ...] = (*PUBLISHED, *ENDS)
-    metrics: tuple[str, ...] = ("attr", "precision_top", "recall_top")
+    experiments: Names = EXPERIMENTS
+    manipulations: Names = NAMES
+    presences: Names = PRESENCES
+    models: Names = ("resnet34",)
+    methods: Names = (*PUBLISHED, *MORE, *NULLS)
+    methods_followup: Names = (*PUBLISHED, *ENDS)
+    metrics: Names = ("attr", "precision_top", "recall_top")
     trainings: int = 20
     runs_with_checkpoints: int = 20
-    manipulations_followup: tuple[str, ...] = NAMES
+    manipulations_followup: Names = NAMES
     groups: int = 4
     levels: tuple[int, ...] = LEVELS
     r_values: tuple[float, ...] = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
-    kinds: tuple[str, ...] = KINDS
+    kinds: Names = KINDS
     pairs: int = 2
     level: int | None = None
     strength: float = 1.0
@@ -143,7 +151,7 @@ PRESETS: Mapping[str, Settings] = {"demo": DEMO, "quick": QUICK, "paper": PAPER,
 
 def check(settings: Settings) -> None:
     """UsageError where a word or number has no meaning, before any work."""
-    known = {"experiments": EXPERIMENTS, "presences": PRESENCES, "kinds": KINDS}
-    check_words(settings, {**known, "manipulations": NAMES, "manipulations_followup": NAMES})
+    words = {"experiments": EXPERIMENTS, "presences": PRESENCES, "kinds": KINDS, "manipulations": NAMES}
+    check_words(settings, {**words, "manipulations_followup": NAMES})
     check_range(settings, ("level", "levels"), LEVELS[0], LEVELS[-1], what=f"0 to {LEVELS[-1]}")
     check_range(settings, ("trainings", "samples"), 1, what="at least 1")

@@ -8,7 +8,7 @@ from pandas import DataFrame
 from forsooth import scores
 from forsooth.counted import counted
 from forsooth.frames import lines_by, only, without
-from forsooth.records import NO_MODEL
+from forsooth.records import NO_MODEL, Line
 from forsooth.scores.planted import shapley_range
 from forsooth.stats import Interval, mean_interval, share_interval
 from forsooth.stats.correlations import mean_slopes
@@ -24,8 +24,7 @@ def model_means(rows: DataFrame, metric: str = "attr") -> DataFrame:
     An image without a usable map counts as 0, as it does on the board: `failed` is the share of those, and `defined`
     the mean without them. `er` is the share of the scored region.
     """
-    own = without(only(rows, metric=metric), model=NO_MODEL)
-    own = counted(own, scores.metric(metric))
+    own = counted(without(only(rows, metric=metric), model=NO_MODEL), scores.metric(metric))
     region = own.groupby(TRAINED, sort=False)["er"].transform("first")  # a method that raised has none of its own
     own = own.assign(er=region, defined=own["value"].mask(own["failed"]))
     key = [*TRAINED, "method", "presence", "epoch", "accuracy", "er"]
@@ -50,7 +49,7 @@ def table_of(models: DataFrame, experiment: str) -> DataFrame:
     return lines_by(models, key, partial(line_of, experiment=experiment))
 
 
-def line_of(models: DataFrame, experiment: str) -> dict[str, float]:
+def line_of(models: DataFrame, experiment: str) -> Line:
     """The numbers of one line of the table."""
     models = models.rename(columns={"defined": "attr_defined"})
     by_model = models.groupby(TRAINED, sort=False)[["value", "er", "failed", "attr_defined"]].mean()  # of checkpoints

@@ -4,7 +4,7 @@ No picture is stored: a task makes its data again from their spec, and scores it
 """
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from torch import nn
@@ -16,25 +16,23 @@ from forsooth.models.gates import Gate
 from forsooth.models.normalising import normalised, with_normalising
 from forsooth.models.recipes import Recipe
 from forsooth.models.train import States, fit
-from forsooth.records import NO_MODEL, Cell, Dataset, Facts, Row, Value
+from forsooth.records import NO_MODEL, Cell, Columns, Dataset, Facts, Row
 from forsooth.suites import choose, networks
 from forsooth.suites import explain as explaining
 from forsooth.suites.album import Album
 from forsooth.suites.planted import data
 from forsooth.suites.planted.data import DataSpec
 from forsooth.suites.planted.questions import (
+    LABELS,
     Ask,
     Explained,
     album_of,
     explained_images,
-    label,
     no_rows,
     participants,
     question,
     rows_of,
 )
-
-Columns = dict[str, Value]
 
 
 @dataclass(frozen=True)
@@ -77,7 +75,7 @@ def train(
     return Cell(rows=(row,), tensors=tensors, facts=facts)
 
 
-def state_facts(net: str, planted: Dataset, states: States, *, device: str) -> list[dict[str, float]]:
+def state_facts(net: str, planted: Dataset, states: States, *, device: str) -> list[Facts]:
     """Epoch and test accuracy of every state."""
     facts = []
     for epoch, weights in states:
@@ -86,7 +84,7 @@ def state_facts(net: str, planted: Dataset, states: States, *, device: str) -> l
     return facts
 
 
-def template(planted: Dataset, columns: Mapping[str, Value]) -> Row:
+def template(planted: Dataset, columns: Columns) -> Row:
     """What all rows of a task share."""
     return Row("planted", str(columns["part"]), dataset=planted.facts["base"]).having(**columns)
 
@@ -109,7 +107,7 @@ def show(*, spec: DataSpec, columns: Columns) -> Cell:
     album = Album({**columns, "model": NO_MODEL, "method": ""})
     for presence, rows in data.explained_rows(planted, spec, samples=choose.SHOWN).items():
         for (place, row), kind in itertools.product(enumerate(rows), sources):
-            album.add(sources[kind][row].half(), f"{kind} {presence}", place, kind=kind, label=label(presence))
+            album.add(sources[kind][row].half(), f"{kind} {presence}", place, kind=kind, label=LABELS[presence])
     return album.cell()
 
 
@@ -127,7 +125,7 @@ def explain(*trained: Cell, spec: DataSpec, index: int, ask: Ask, columns: Colum
     album = Album({})
     for state in states_of(trained, index, ask):
         answer = explaining.attribute(ask.method, question_on(state, images, ask))
-        failed = failed or answer.facts.get("failed", False)
+        failed |= answer.facts.get("failed", False)
         notes += answer.facts.get("said", ())
         rows += rows_of(answer, shared.having(epoch=state.epoch, accuracy=state.accuracy), images, ask)
         if ask.show:
@@ -138,7 +136,7 @@ def explain(*trained: Cell, spec: DataSpec, index: int, ask: Ask, columns: Colum
     return album.cell(rows, **facts)
 
 
-def refused(trained: Sequence[Cell], index: int, ask: Ask) -> dict[str, str]:
+def refused(trained: Sequence[Cell], index: int, ask: Ask) -> Facts:
     """Status and message where nothing is explained; states on the way are, whatever their accuracy."""
     return networks.refusal([cell.facts["passed"] or ask.checkpoints for cell in trained], index)
 
@@ -159,8 +157,9 @@ def question_on(state: State, images: Explained, ask: Ask) -> explaining.Questio
     if state.cell is None:
         return question(None, None, images, ask)
     net = state.cell.facts["net"]
-    prefix = f"{state.number}."
-    network = networks.loaded(untrained(net, images.dataset), state.cell.tensors, device=ask.device, prefix=prefix)
+    network = networks.loaded(
+        untrained(net, images.dataset), state.cell.tensors, device=ask.device, prefix=f"{state.number}."
+    )
     model = with_normalising(network, output=ask.output)
     layer = networks.inside(models.architecture(net).layer, "1")
     return question(model, layer, images, ask)

@@ -2,9 +2,8 @@
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from torch import Tensor
 
@@ -14,10 +13,12 @@ from forsooth.datasets.tetromino import tetromino
 from forsooth.datasets.tetromino_settings import Setting
 from forsooth.digests import require_same
 from forsooth.plain import remembered, to_plain
-from forsooth.records import NO_MODEL, Cell, Dataset, Facts, Row, Value
+from forsooth.records import NO_MODEL, Cell, Columns, Dataset, Facts, Row, Tensors
 from forsooth.suites import choose, networks
 
 BACKGROUND_IMAGES = 100  # training images given to methods as references
+TITLE = "{0.scenario}-{0.background} {0.size}×{0.size}"
+FILE = "{0.scenario}-{0.background}-{0.size}"  # the name of a dataset elsewhere
 FIT_IMAGES = 2_000  # training images given to methods that fit patterns
 
 
@@ -40,10 +41,6 @@ class DataSpec:
     photos: Photos | None
     seed: int
 
-    @property
-    def generated_photos(self) -> bool:
-        return self.photos is not None and self.photos.path is None
-
 
 @dataclass(frozen=True)
 class Panel:
@@ -57,7 +54,7 @@ class Panel:
     model_seed: int = -1
 
     @property
-    def factors(self) -> dict[str, Value]:
+    def factors(self) -> Columns:
         """The columns that tell datasets apart."""
         return {"size": self.size, "scenario": self.scenario, "background": self.background, "alpha": self.alpha}
 
@@ -77,13 +74,14 @@ class Panel:
 def panel(spec: DataSpec, model: str = NO_MODEL, model_seed: int = -1) -> Panel:
     """Generated stand-ins for photographs carry that in their name, in every table."""
     setting = spec.setting
-    background = "IMAGENET (dead leaves)" if spec.generated_photos else setting.background
+    background = setting.background
+    if spec.photos == Photos(None, None):
+        background = "IMAGENET (dead leaves)"
     return Panel(setting.size, setting.scenario, background, setting.alpha, model, model_seed)
 
 
 def title(spec: DataSpec) -> str:
-    setting = spec.setting
-    return f"{setting.scenario}-{setting.background} {setting.size}×{setting.size}"
+    return TITLE.format(spec.setting)
 
 
 @remembered(2)
@@ -104,16 +102,16 @@ def made(spec: DataSpec) -> Dataset:
 
 def explained(trained: Sequence[Cell], data: Dataset, samples: int | None, *, seed: int) -> Tensor:
     """Test images that every network above its gate gets right, at most `samples`, as many of each kind. (k,)"""
-    rows = networks.agreed(trained, data.splits["test"])
-    return choose.rows_of(data, rows, samples, seed=seed, role="explained")
+    return choose.rows_of(data, networks.agreed(trained, data.splits["test"]), samples, seed=seed, role="explained")
 
 
-def references(data: Dataset, *, seed: int) -> dict[str, Tensor]:
+def references(data: Dataset, *, seed: int) -> Tensors:
     """Training images that methods are given, drawn for each role on its own. role -> (k,)"""
     return choose.references(data, {"background": BACKGROUND_IMAGES, "fit": FIT_IMAGES}, seed=seed)
 
 
-def counts(data: Dataset, rows: Tensor, *, role: str, where: Mapping[str, Any]) -> list[Facts]:
-    """How many of the rows (k,) are of each kind, by name."""
+def counts(data: Dataset, roles: Tensors, *, where: Columns) -> list[Facts]:
+    """How many of the rows (k,) of each role are of each kind, by name."""
     assert data.strata is not None
-    return choose.classes_of({role: data.strata[rows]}, names=data.facts["kinds"], where=where)
+    kinds = {role: data.strata[rows] for role, rows in roles.items()}
+    return choose.classes_of(kinds, names=data.facts["kinds"], where=where)

@@ -1,10 +1,8 @@
 """LIME and Kernel SHAP taken apart: the estimator, the number of masks and the draw, one changed at a time."""
 
-import dataclasses
 import itertools
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 from pandas import DataFrame, Series
 from torch import Tensor
@@ -15,7 +13,7 @@ from forsooth.counted import counted
 from forsooth.engine import make_task, task
 from forsooth.frames import only, without
 from forsooth.names import find
-from forsooth.records import Cell, Choice, Facts, Judgement, Method, Outcome, Plan, Row
+from forsooth.records import Cell, Choice, Facts, Judgement, Line, Names, Outcome, Plan, Row
 from forsooth.scores.localisation import nonzero_pixels
 from forsooth.suites import explain
 from forsooth.suites.planning import planned
@@ -33,7 +31,19 @@ ESTIMATORS = {
 }
 MOST = {"kernel_shap_25": 4_096}  # masks; a fit with more masks than pixels has no least norm to choose, and is slow
 RANDOM = "random"
+ONE_NETWORK = presets.Settings(
+    sizes=(64,),
+    scenarios=("LIN",),
+    backgrounds=("WHITE",),
+    models=("llr",),
+    trainings=1,
+    samples=20,
+    recipe="quick",
+    output="probabilities",
+)
 SCORES = ("ima", "precision")
+RANGE = "{ima:.3f} [{ima_low:.3f}, {ima_high:.3f}]"
+NOTHING = "nothing with {masks:,} masks: {status}"
 
 
 @dataclass(frozen=True)
@@ -46,21 +56,10 @@ class Settings:
     suite       one network and the images, as a run of the suite has them
     """
 
-    estimators: tuple[str, ...] = tuple(ESTIMATORS)
+    estimators: Names = tuple(ESTIMATORS)
     masks: tuple[int, ...] = (25, 100, 400, 1_600, 8_192, 10_240)
     draws: int = 6
-    suite: presets.Settings = dataclasses.field(
-        default_factory=lambda: presets.Settings(
-            sizes=(64,),
-            scenarios=("LIN",),
-            backgrounds=("WHITE",),
-            models=("llr",),
-            trainings=1,
-            samples=20,
-            recipe="quick",
-            output="probabilities",
-        )
-    )
+    suite: presets.Settings = ONE_NETWORK
 
 
 def plan(settings: Settings, choice: Choice) -> Plan:
@@ -115,39 +114,31 @@ class Ask:
 @task("xaitris.few_samples", version=2, spec="panel", ask="*")
 def measure(trained: Cell, *, spec: DataSpec, ask: Ask) -> Cell:
     """Rows on the maps of one draw: their scores, their pixels that are not zero, and how many of those are right."""
-    record = with_masks(find(ask.method, METHODS, argument="estimators"), ask.masks)
+    record = find(ask.method, METHODS, argument="estimators")
+    if ask.masks is not None:
+        record = replace(record, settings={**record.settings, "samples": ask.masks})
     template = data.panel(spec, "llr", 0).row("draws", ask.method).having(masks=ask.masks, draw=ask.draw)
-    chosen = data.explained((trained,), data.dataset(spec), ask.samples, seed=ask.sampling_seed)
+    dataset = data.dataset(spec)
+    chosen = data.explained((trained,), dataset, ask.samples, seed=ask.sampling_seed)
     if not len(chosen):
         return nothing(template, "no test image is predicted correctly by a network above its gate")
-    question = questions.question(trained, spec, chosen, ask.on_network())
-    made = explain.attribute(record, question)
+    made = explain.attribute(record, questions.question(trained, spec, chosen, ask.on_network()))
     if "maps" not in made.tensors:
         return nothing(template, made.facts["message"])
-    assert question.truth is not None
     flat = made.tensors["maps"].abs().sum(1)
-    return Cell(rows=tuple(rows_of(template, flat, question.truth.cpu(), chosen.tolist())))
+    return Cell(rows=tuple(rows_of(template, flat, explain.truth_of(dataset, chosen), chosen)))
 
 
-def rows_of(template: Row, maps: Tensor, truth: Tensor, samples: Sequence[int]) -> list[Row]:
+def rows_of(template: Row, maps: Tensor, truth: Tensor, samples: Tensor) -> Iterator[Row]:
     """Scores and pixel counts of maps (n, side, side)."""
-    rows = explain.score_rows(template, maps, {"truth": truth}, scores.metrics(SCORES), samples)
+    yield from explain.metric_rows(template, maps, {"truth": truth}, SCORES, samples)
     for name, values in nonzero_pixels(maps, truth).items():
-        rows += explain.rows_by_sample(template.having(metric=name), samples, value=values)
-    return rows
+        yield from explain.rows_by_sample(template.having(metric=name), samples, value=values)
 
 
 def nothing(template: Row, message: str) -> Cell:
     """One row that says why there are no maps; the task is tried again next time."""
-    row = template.having(metric="", sample=-1, status="error", message=message)
-    return Cell(rows=(row,), facts={"failed": True})
-
-
-def with_masks(method: Method, masks: int | None) -> Method:
-    """The method with another number of masks; None: as it is."""
-    if masks is None:
-        return method
-    return dataclasses.replace(method, settings={**method.settings, "samples": masks})
+    return Cell((template.having(metric="", sample=-1, status="error", message=message),), facts={"failed": True})
 
 
 def judge(outcome: Outcome) -> Judgement:
@@ -167,16 +158,15 @@ def summary(rows: DataFrame) -> DataFrame:
     lines = []
     for (method, masks), group in rows.groupby(["method", "masks"], sort=False, dropna=False):
         line = {"estimator": ESTIMATORS.get(method, method), "masks": masks, "draws": group["draw"].nunique()}
-        lines.append({**line, **_line(group)})
-    table = DataFrame(lines)
-    return table.astype({"masks": "Int64"})
+        lines.append(line | _line(group))
+    return DataFrame(lines).astype({"masks": "Int64"})
 
 
 def _line(group: DataFrame) -> Facts:
     """The numbers of one estimator with one number of masks."""
     if group["metric"].eq("").any():
         return {"status": group["message"].iloc[0]}
-    values = {metric: rows["value"] for metric, rows in group.groupby("metric")}
+    means = group.groupby("metric")["value"].mean()
     imas = scored_by(group, "ima")
     by_draw = imas.groupby("draw")["value"].median()
     return {
@@ -185,8 +175,8 @@ def _line(group: DataFrame) -> Facts:
         "ima_high": by_draw.max(),
         "precision": scored_by(group, "precision").groupby("draw")["value"].median().median(),
         "zero": imas["failed"].mean(),
-        "nonzero": values["nonzero"].mean(),
-        "own_right": values["own right"].mean(),
+        "nonzero": means["nonzero"],
+        "own_right": means["own right"],
         "status": "ok",
     }
 
@@ -199,7 +189,7 @@ def scored_by(rows: DataFrame, metric: str) -> DataFrame:
 def verdict(table: DataFrame) -> str:
     """What each estimator gains by masks, against random maps."""
     random = only(table, estimator=RANDOM).iloc[0]
-    lines = [f"Random maps: median IMA {_range(random)} over {random['draws']} draws."]
+    lines = [f"Random maps: median IMA {RANGE.format_map(random)} over {random['draws']} draws."]
     for name, group in without(table, estimator=RANDOM).groupby("estimator", sort=False):
         scored = only(group, status="ok")
         words = [_words(line) for _, line in group.iterrows()]
@@ -210,16 +200,14 @@ def verdict(table: DataFrame) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _words(line: Mapping[str, Any]) -> str:
+def _words(line: Line) -> str:
     """One number of masks: what came out, or why nothing did."""
     if line["status"] != "ok":
-        return f"nothing with {line['masks']:,} masks: {line['status']}"
-    words = f"{_range(line)} with {line['masks']:,} masks"
-    return f"{words}, {line['zero']:.0%} of maps empty" if line["zero"] else words
-
-
-def _range(line: Mapping[str, Any]) -> str:
-    return f"{line['ima']:.3f} [{line['ima_low']:.3f}, {line['ima_high']:.3f}]"
+        return NOTHING.format_map(line)
+    words = RANGE + " with {masks:,} masks"
+    if line["zero"]:
+        words += ", {zero:.0%} of maps empty"
+    return words.format_map(line)
 
 
 def _masks(numbers: Series) -> str:

@@ -27,6 +27,7 @@ from forsooth.report.drawing import (
 )
 from forsooth.report.leaderboard import board
 from forsooth.report.medians import Medians
+from forsooth.stats.intervals import Bounds
 from forsooth.suites.xaitris.more_figures import accuracy_by_alpha, strategies
 
 CAPTION = (
@@ -66,8 +67,7 @@ def _figure(results: Results, table: Medians, panels: DataFrame) -> Figure:
     drawn: set[int] = set()
     for panel, factors in panels.iterrows():
         place = layout.place(factors)
-        axis = figure.add_subplot(grid[place.row, place.column])
-        axis.set_facecolor(SHADES[place.shade % len(SHADES)])
+        axis = figure.add_subplot(grid[place.row, place.column], facecolor=SHADES[place.shade % len(SHADES)])
         null = _best_null(table, table.panels.index.get_loc(panel))
         _boxes(axis, table, quantiles.loc[panel].reindex(order), null=null, limits=limits)
         if place.column not in drawn:
@@ -82,8 +82,8 @@ def _figure(results: Results, table: Medians, panels: DataFrame) -> Figure:
 def _row_name(figure: Figure, axis: Axes, name: str) -> None:
     """The name of a row of axes, upright at the left."""
     place = axis.get_position()
-    words = figure.text(0.01, (place.y0 + place.y1) / 2, name)
-    words.set(rotation=90, va="center", fontsize=10, fontweight="bold")
+    middle = (place.y0 + place.y1) / 2
+    figure.text(0.01, middle, name, rotation=90, va="center", fontsize=10, fontweight="bold")
 
 
 class Place(NamedTuple):
@@ -127,7 +127,7 @@ def _headings(axis: Axes, layout: Layout, place: Place) -> None:
         note(axis, layout.models[place.model], (0, 1), (0, 19), bold=True)
 
 
-def _limits(quantiles: DataFrame) -> tuple[float, float]:
+def _limits(quantiles: DataFrame) -> Bounds:
     """Room for all boxes and for lines up to a third of their range: one stray line must not flatten the rest."""
     low, q1, _, q3, high = quantiles.to_numpy().T
     least = q1.min()
@@ -138,15 +138,13 @@ def _limits(quantiles: DataFrame) -> tuple[float, float]:
 
 def _order(table: Medians) -> list[str]:
     """Methods, best first, then the nulls."""
-    lines = board(table)
-    return [*lines["method"][~lines["null"]], *lines["method"][lines["null"]]]
+    return list(board(table).sort_values("null", kind="stable")["method"])
 
 
 def _grid(figure: Figure, layout: Layout, *, left: float) -> GridSpec:
     """A column per shade, with a narrow gap between models."""
     width, height = figure.get_size_inches()
-    shades = [1.0] * len(layout.shades)
-    ratios = [*shades, 0.15] * len(layout.models)
+    ratios = [*[1.0] * len(layout.shades), 0.15] * len(layout.models)
     return figure.add_gridspec(
         len(layout.rows),
         len(ratios) - 1,
@@ -160,7 +158,7 @@ def _grid(figure: Figure, layout: Layout, *, left: float) -> GridSpec:
     )
 
 
-def _boxes(axis: Axes, table: Medians, quantiles: DataFrame, *, null: float, limits: tuple[float, float]) -> None:
+def _boxes(axis: Axes, table: Medians, quantiles: DataFrame, *, null: float, limits: Bounds) -> None:
     """quantiles: a line per method, nan where it took no part. Boxes are thick lines: one artist, not thirty."""
     place = np.arange(len(quantiles))
     span = (limits[1] - limits[0]) or 1.0  # one value only: any width will do
@@ -177,7 +175,7 @@ def _boxes(axis: Axes, table: Medians, quantiles: DataFrame, *, null: float, lim
     _horizontal(axis, limits, span)
 
 
-def _horizontal(axis: Axes, limits: tuple[float, float], span: float) -> None:
+def _horizontal(axis: Axes, limits: Bounds, span: float) -> None:
     axis.set_xlim(limits[0] - 0.03 * span, limits[1] + 0.03 * span)
     ticks = np.asarray(MaxNLocator(3).tick_values(*limits))  # none near the ends: the next panel begins there
     axis.set_xticks(ticks[(ticks > limits[0] + 0.1 * span) & (ticks < limits[1] - 0.1 * span)])

@@ -1,9 +1,10 @@
 """Figures beside the scores: accuracy against the strength of the signal, and what the scores reward."""
 
 from collections.abc import Iterable, Iterator
+from itertools import cycle
 from textwrap import wrap
-from typing import Any
 
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from pandas import DataFrame
@@ -37,7 +38,8 @@ def _sweep(results: Results, rows: DataFrame) -> Figure:
     sides = present(results, down, rows)
     figure = sheet(1 + 2.6 * len(tops), 0.8 + 1.7 * len(sides))
     for (side, top), axis in grid(figure, sides, tops).items():
-        _curves(axis, results, _where(_where(rows, across, top), down, side))
+        factors = {factor: level for factor, level in ((across, top), (down, side)) if factor}
+        _curves(axis, results, only(rows, **factors))
         if side == sides[0]:
             note(axis, top, (0.5, 1), (0, 6), align="center", bold=True)
         if top == tops[0]:
@@ -49,30 +51,20 @@ def _sweep(results: Results, rows: DataFrame) -> Figure:
     return figure
 
 
-def _where(rows: DataFrame, factor: str | None, level: str) -> DataFrame:
-    if factor is None:
-        return rows
-    return only(rows, **{factor: level})
-
-
-def _entries(axes: Iterable[Axes]) -> dict[str, Any]:
+def _entries(axes: Iterable[Axes]) -> dict[str, Artist]:
     """Every line once by its label, though it stands in many axes."""
-    handles: dict[str, Any] = {}
-    for axis in axes:
-        for handle, label in zip(*axis.get_legend_handles_labels(), strict=True):
-            handles[label] = handle
-    return handles
+    found = [zip(*axis.get_legend_handles_labels(), strict=True) for axis in axes]
+    return {label: handle for entries in found for handle, label in entries}
 
 
 def _curves(axis: Axes, results: Results, rows: DataFrame) -> None:
-    for k, model in enumerate(levels(results, "model")):
+    looks = zip(levels(results, "model"), cycle(HUES), cycle(MARKERS), strict=False)
+    for model, colour, marker in looks:
         curve = only(rows, model=model).groupby("alpha")["value"].agg(["mean", "min", "max"]) * 100
         if curve.empty:
             continue
-        colour = HUES[k % len(HUES)]
-        look: dict[str, Any] = {"marker": MARKERS[k % len(MARKERS)], "markersize": 3.5, "linewidth": 1.4}
         axis.fill_between(curve.index, curve["min"], curve["max"], color=colour, alpha=0.18, linewidth=0)
-        axis.plot(curve.index, curve["mean"], color=colour, label=model, **look)
+        axis.plot(curve.index, curve["mean"], color=colour, label=model, marker=marker, markersize=3.5, linewidth=1.4)
     gate_line(axis, results, vertical=False)
     axis.grid()
 
@@ -105,8 +97,8 @@ def _row_of_maps(results: Results, pictures: DataFrame, rows: DataFrame) -> Figu
         axis.imshow(maps.painted(results.pictures[picture.tensor], picture.method), interpolation="nearest")
         axis.set_axis_off()
         axis.set_title("\n".join(wrap(picture.method, 18)), fontsize=9)
-        words = axis.text(0.5, -0.06, _scores(rows, picture.method), transform=axis.transAxes)
-        words.set(ha="center", va="top", fontsize=8.5, linespacing=1.4)
+        words = _scores(rows, picture.method)
+        axis.text(0.5, -0.06, words, transform=axis.transAxes, ha="center", va="top", fontsize=8.5, linespacing=1.4)
     figure.subplots_adjust(left=0.02, right=0.98, top=0.84, bottom=0.27, wspace=0.12)
     return figure
 

@@ -1,7 +1,7 @@
 """The plan of XAI-TRIS: train every network of a setting, then explain what all of them get right."""
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from forsooth import names, plugins, seeds
@@ -9,7 +9,7 @@ from forsooth.datasets import folders
 from forsooth.datasets import tetromino_settings as tetromino
 from forsooth.engine import make_task
 from forsooth.models import recipes
-from forsooth.records import Architecture, Choice, Dataset, Method, Plan, Task
+from forsooth.records import Architecture, Choice, Dataset, Facts, Method, Plan, Task
 from forsooth.settings import check_range, check_some
 from forsooth.suites import networks, planning
 from forsooth.suites.planning import Work
@@ -37,7 +37,7 @@ def plan(settings: Settings, choice: Choice) -> Plan:
     check_range(settings, ("trainings", "samples"), 1, what="at least 1")
     check_some(settings, ("sizes", "scenarios"))
     planning.check_metrics(settings, ("truth",))
-    methods = planning.methods(settings, choice)
+    methods = planning.methods(choice, settings.methods)
     specs = list(chosen_data(settings, choice))
     work: list[Work] = []
     for spec in specs:
@@ -45,7 +45,7 @@ def plan(settings: Settings, choice: Choice) -> Plan:
         shown = {"spec": spec, "samples": settings.samples, "sampling_seed": sampling_seed(choice)}
         work += [*this.trained, make_task(tasks.show, shown, this.trained, name="examples")]
         work += explaining_tasks(methods, this)
-    work += sweep_tasks(specs, settings, choice)
+    work += sweep_tasks(specs, settings, choice, alphas=settings.sweep, trainings=1)
     work += strategy_tasks(specs, settings)
     return planning.planned(work, facts(specs) + said_of_bounds(specs, settings))
 
@@ -53,20 +53,19 @@ def plan(settings: Settings, choice: Choice) -> Plan:
 def datasets(settings: Settings, choice: Choice) -> Iterator[tuple[str, Dataset]]:
     """Every chosen dataset with its name."""
     for spec in chosen_data(settings, choice):
-        setting = spec.setting
-        yield f"{setting.scenario}-{setting.background}-{setting.size}", data.dataset(spec)
+        yield data.FILE.format(spec.setting), data.dataset(spec)
 
 
 def chosen_data(settings: Settings, choice: Choice) -> Iterator[DataSpec]:
     """Every size, scenario and background that was not left out."""
     names.check_factors(choice.only, FACTORS)
-    sizes = names.kept([str(size) for size in settings.sizes], choice.only, "size")
+    sizes = names.kept_numbers(settings.sizes, choice.only, "size")
     scenarios = names.kept(settings.scenarios, choice.only, "scenario")
     known = list(settings.backgrounds)
     if choice.data is not None and "IMAGENET" not in known:
         known.append("IMAGENET")  # photographs are given in order to be used, whether or not the preset has it
     backgrounds = names.kept(known, choice.only, "background")
-    photos = photographs(choice)
+    photos = Photos(choice.data, choice.data and folders.digest(choice.data))
     for size, scenario, background in itertools.product(sizes, scenarios, backgrounds):
         yield DataSpec(
             setting=tetromino.resolved(
@@ -77,17 +76,10 @@ def chosen_data(settings: Settings, choice: Choice) -> Iterator[DataSpec]:
         )
 
 
-def photographs(choice: Choice) -> Photos:
-    """The user's photographs, or that there are none."""
-    if choice.data is None:
-        return Photos(None, None)
-    return Photos(choice.data, folders.digest(choice.data))
-
-
 def explained_networks(settings: Settings, choice: Choice, spec: DataSpec) -> list[Architecture]:
     """The networks to be explained: the linear model on the linear problem only, as in the paper."""
-    linear = spec.setting.scenario == "LIN"
-    return [net for net in planning.networks(settings, choice) if linear or net.name != "llr"]
+    nets = planning.networks(settings, choice)
+    return [net for net in nets if net.name != "llr" or spec.setting.scenario == "LIN"]
 
 
 def round_of(spec: DataSpec, settings: Settings, choice: Choice) -> Round:
@@ -155,12 +147,14 @@ def ask_of(method: Method, panel: Panel, this: Round) -> Ask:
     )
 
 
-def sweep_tasks(specs: Sequence[DataSpec], settings: Settings, choice: Choice) -> Iterator[Task]:
-    """Accuracy against alpha, as in Fig. B2, where the linear model is at chance but for the linear problem."""
-    for spec, alpha in itertools.product(specs, settings.sweep):
+def sweep_tasks(
+    specs: Iterable[DataSpec], settings: Settings, choice: Choice, *, alphas: Sequence[float], trainings: int
+) -> Iterator[Task]:
+    """Accuracy against alpha, as in Fig. B2, of every network: off the linear problem the linear model is at chance."""
+    nets = planning.networks(settings, choice)
+    for spec, alpha, net, number in itertools.product(specs, alphas, nets, range(trainings)):
         moved = replace(spec, setting=replace(spec.setting, alpha=alpha))
-        for net in planning.networks(settings, choice):
-            yield training_task(moved, net, 0, settings, choice, part="sweep")
+        yield training_task(moved, net, number, settings, choice, part="sweep")
 
 
 def strategy_tasks(specs: Sequence[DataSpec], settings: Settings) -> list[Task]:
@@ -175,7 +169,7 @@ def sampling_seed(choice: Choice) -> int:
     return seeds.derive(choice.seed, "choose")
 
 
-def bounds(settings: Settings, spec: DataSpec) -> dict[str, float]:
+def bounds(settings: Settings, spec: DataSpec) -> Facts:
     """The argument by which the earth mover's score is bounded; none where it is exact, as before there was one."""
     if settings.emd_tolerance is None or spec.setting.size <= ALWAYS_EXACT:
         return {}

@@ -1,13 +1,12 @@
 """What a method is asked about tetrominoes: a trained network, the images that all get right, and who helps."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from forsooth import models
-from forsooth.records import Cell, Dataset
+from forsooth.records import Cell, Facts
 from forsooth.suites import explain, networks
 from forsooth.suites.networks import NetSpec
 from forsooth.suites.xaitris import data, training
@@ -42,40 +41,30 @@ class Ask:
 def question(network: Cell | None, spec: DataSpec, chosen: Tensor, ask: Ask) -> explain.Question:
     """What a method is asked of a trained network (None: of none, for methods that ignore it) on chosen images (k,)."""
     dataset = data.dataset(spec)
-    model: nn.Module = nn.Identity()
-    layer = None
-    if network is not None:
-        model, layer = explained_network(network, spec, ask)
-    rows = data.references(dataset, seed=ask.sampling_seed)
-    game: dict[str, Any] = {"rewrite_model": spec.setting.size > SMALL}
+    model, layer = explained_network(network, spec, ask)
+    game: Facts = {"rewrite_model": spec.setting.size > SMALL}
     if ask.softmax == "gradient":
         game["softmax"] = ask.softmax
-    return explain.Question(
+    return explain.about(
+        dataset,
+        chosen,
+        data.references(dataset, seed=ask.sampling_seed),
         model=model,
-        x=dataset.x[chosen].to(ask.device),
-        target=dataset.y[chosen].to(ask.device),
-        background=dataset.x[rows["background"]].to(ask.device),
-        fit=dataset.x[rows["fit"]].to(ask.device),
-        truth=truth_of(dataset, chosen).to(ask.device),
         layer=layer,
         seed=ask.seed,
-        samples=chosen,
+        device=ask.device,
         game=game,
     )
 
 
-def truth_of(dataset: Dataset, rows: Tensor) -> Tensor:
-    """Which pixels matter in the images rows (k,). (k, side, side) bool"""
-    assert dataset.truth is not None
-    return dataset.truth[rows]
-
-
-def explained_network(cell: Cell, spec: DataSpec, ask: Ask) -> tuple[nn.Module, str | None]:
+def explained_network(cell: Cell | None, spec: DataSpec, ask: Ask) -> tuple[nn.Module, str | None]:
     """The trained network as it is explained, and the name of its last convolution.
 
     On a processor gradients take half the time where the channels of a pixel lie together. The order of sums is another
     then, so small networks stay as they are.
     """
+    if cell is None:
+        return nn.Identity(), None
     net = NetSpec(**cell.facts["net"])
     module = networks.loaded(training.untrained(net, spec), cell.tensors, device=ask.device, prefix="net.")
     if spec.setting.size > SMALL and ask.device == "cpu":

@@ -1,27 +1,25 @@
 """Figs. B2 and B9 made again: accuracy over the strength of the signal, and the search for the weakest that will do."""
 
-import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 from pandas import DataFrame
 
 from forsooth import papers
-from forsooth.frames import lines_by, only, without
-from forsooth.records import Choice, Judgement, Outcome, Plan, Reproduction, Task
+from forsooth.frames import gap_between, lines_by, only, without
+from forsooth.records import Choice, Judgement, Line, Outcome, Plan, Reproduction, Sentences
 from forsooth.stats import Interval, mean_interval
-from forsooth.suites import planning
-from forsooth.suites.verdicts import above, judgement, verdict
-from forsooth.suites.xaitris.plan import chosen_data, training_task
-from forsooth.suites.xaitris.settings import RELEASED, Settings
+from forsooth.suites.verdicts import above, below, judgement
+from forsooth.suites.xaitris.plan import chosen_data, sweep_tasks
+from forsooth.suites.xaitris.settings import LARGE, SMALL, Settings
 
 CHANCE = 0.55  # a mean accuracy below it is no more than chance here; the published ones reach 54 %
 ENOUGH = 0.8  # the paper's threshold
 NEAR = 3.0  # points within which a published number counts as met
 FACTORS = ["scenario", "background", "model"]
+MISSED = "{scenario}-{background} {model} at alpha {alpha:g}: published {accuracy} %, ours {found}."
 
 
 @dataclass(frozen=True)
@@ -36,19 +34,11 @@ class Sweep:
     suite: Settings
 
 
-def trainings(settings: Sweep, choice: Choice) -> list[Task]:
+def plan(settings: Sweep, choice: Choice) -> Plan:
     """Every network on every dataset and strength; the linear model too, where it must be at chance."""
     suite = settings.suite
-    tasks = []
-    for spec, alpha in itertools.product(chosen_data(suite, choice), settings.alphas):
-        moved = replace(spec, setting=replace(spec.setting, alpha=alpha))
-        for net, number in itertools.product(planning.networks(suite, choice), range(suite.trainings)):
-            tasks.append(training_task(moved, net, number, suite, choice, part="sweep"))
-    return tasks
-
-
-def plan(settings: Sweep, choice: Choice) -> Plan:
-    return Plan(tasks=tuple(trainings(settings, choice)))
+    specs = chosen_data(suite, choice)
+    return Plan(tuple(sweep_tasks(specs, suite, choice, alphas=settings.alphas, trainings=suite.trainings)))
 
 
 def judge(outcome: Outcome, *, published: str) -> Judgement:
@@ -67,51 +57,42 @@ def judge(outcome: Outcome, *, published: str) -> Judgement:
 
 def summary(rows: DataFrame) -> DataFrame:
     """Mean and interval over trainings, in per cent."""
-
-    def line_of(own: DataFrame) -> dict[str, float]:
-        return mean_interval(100 * own["value"]).columns("ours", "low", "high", "trainings")
-
-    return lines_by(rows, [*FACTORS, "alpha"], line_of)
+    columns = ("ours", "low", "high", "trainings")
+    return lines_by(rows, [*FACTORS, "alpha"], lambda own: mean_interval(100 * own["value"]).columns(*columns))
 
 
-def at_chance(rows: DataFrame) -> list[str]:
+def at_chance(rows: DataFrame) -> Sentences:
     """The linear model is at chance where the problem is not linear."""
     own = only(without(rows, scenario="LIN"), model="llr")
     if own.empty:
         return []
     means = own.groupby(["scenario", "background", "alpha"])["value"].mean()
     top = means.idxmax()
-    found = mean_interval(means)
     more = f"the highest is {means.max():.2f} in {top[0]}-{top[1]} at alpha {top[2]:g}"
-    words = f"the linear model is at chance off LIN (at most {CHANCE:g})"
-    return [verdict(words, found, holds=found.high < CHANCE, fails=found.low > CHANCE, more=more)]
+    return [below(f"the linear model is at chance off LIN (at most {CHANCE:g})", mean_interval(means), CHANCE, more)]
 
 
-def rigid(rows: DataFrame) -> list[str]:
+def rigid(rows: DataFrame) -> Sentences:
     """In RIGID the CNN is ahead of the MLP, by training and strength."""
-    own = only(rows, scenario="RIGID")
-    table = own.pivot_table(index=["background", "alpha", "model_seed"], columns="model", values="value")
-    if not {"cnn", "mlp"} <= set(table):
+    place = ["background", "alpha"]
+    ahead = gap_between(only(rows, scenario="RIGID"), [*place, "model_seed"], model=("cnn", "mlp"))
+    if ahead is None:
         return []
-    ahead = (table["cnn"] - table["mlp"]).groupby(level=["background", "alpha"]).mean()
-    return [
-        above("in RIGID the CNN is more accurate than the MLP (over backgrounds and strengths)", mean_interval(ahead))
-    ]
+    words = "in RIGID the CNN is more accurate than the MLP (over backgrounds and strengths)"
+    return [above(words, mean_interval(ahead.groupby(level=place).mean()))]
 
 
-def sweet_spots(rows: DataFrame) -> Iterator[str]:
+def sweet_spots(rows: DataFrame) -> Sentences:
     """The weakest signal at which every network that can solve the problem is right in 80 %, beside what was chosen."""
     able = rows[rows["model"].ne("llr") | rows["scenario"].eq("LIN")]
     for (size, scenario, background), own in able.groupby(["size", "scenario", "background"], sort=False):
-        place = f"{scenario}-{background} at {size}×{size}"
-        published = chosen(size, scenario, background)
-        yield f"Sweet spot of {place}: {sweet_spot(own)}; published {published}."
+        words = f"{sweet_spot(own)}; published {chosen(size, scenario, background)}"
+        yield f"Sweet spot of {scenario}-{background} at {size}×{size}: {words}."
 
 
 def sweet_spot(rows: DataFrame) -> str:
     """From which strength on every network of a dataset is good enough on average, in words."""
-    means = rows.groupby(["alpha", "model"])["value"].mean().unstack()
-    enough = means.min(axis=1) >= ENOUGH
+    enough = rows.groupby(["alpha", "model"])["value"].mean().unstack().min(axis=1) >= ENOUGH
     if not enough.any():
         return f"no tried strength reaches {ENOUGH:.0%} with every network"
     first = enough.idxmax()
@@ -128,20 +109,19 @@ def chosen(size: int, scenario: str, background: str) -> str:
     return f"{own.iloc[0]:g}" if len(own) else "none"
 
 
-def met(table: DataFrame) -> list[str]:
+def met(table: DataFrame) -> Sentences:
     """How many of the published accuracies come out, and which do not."""
     known = table.dropna(subset="accuracy")
     if known.empty:
         return ["None of the published strengths was tried."]
     off = (known["ours"] - known["accuracy"]).abs() > NEAR
-    lines = [f"{int((~off).sum())} of {len(known)} published accuracies come out within {NEAR:g} points."]
-    return lines + [missed(line) for _, line in known[off].iterrows()]
+    came = f"{(~off).sum()} of {len(known)} published accuracies come out within {NEAR:g} points."
+    return [came, *(missed(line) for _, line in known[off].iterrows())]
 
 
-def missed(line: Mapping[str, Any]) -> str:
+def missed(line: Line) -> str:
     found = Interval(line["ours"], line["low"], line["high"], int(line["trainings"]))
-    place = f"{line['scenario']}-{line['background']} {line['model']} at alpha {line['alpha']:g}"
-    return f"{place}: published {line['accuracy']} %, ours {found}."
+    return MISSED.format_map({**line, "found": found})
 
 
 def figure(name: str, title: str, suite: Settings, alphas: Sequence[float], published: str) -> Reproduction:
@@ -155,11 +135,9 @@ REPRODUCTIONS = (
     figure(
         "figure-b2",
         "accuracy over alpha at 64×64",
-        replace(RELEASED, sizes=(64,)),
+        LARGE,
         PUBLISHED_ALPHAS,
         "xaitris_figure_b2",
     ),
-    figure(
-        "figure-b9", "accuracy over alpha at 8×8", replace(RELEASED, sizes=(8,), backgrounds=("WHITE", "CORR")), TEN, ""
-    ),
+    figure("figure-b9", "accuracy over alpha at 8×8", SMALL, TEN, ""),
 )

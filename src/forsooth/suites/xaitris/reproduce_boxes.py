@@ -1,6 +1,6 @@
 """The figures of XAI-TRIS with maps and with boxes of scores: the suite's own run, and verdicts on their claims."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -9,18 +9,32 @@ from pandas import DataFrame, concat
 from forsooth import seeds
 from forsooth.frames import only, without
 from forsooth.names import unknown
-from forsooth.records import Choice, Judgement, Outcome, Plan, Reproduction, UsageError
+from forsooth.records import Choice, Judgement, Outcome, Plan, Reproduction, Sentences, UsageError
+from forsooth.settings import check_range
 from forsooth.suites import planning
 from forsooth.suites.verdicts import judgement
-from forsooth.suites.xaitris import claims, tables
+from forsooth.suites.xaitris import tables
+from forsooth.suites.xaitris.claims import (
+    against_nulls,
+    edge_detector,
+    lime_fails,
+    mlp_follows_photographs,
+    question_1,
+    question_2,
+    question_3,
+    question_4,
+    shap_variants_agree,
+    simple_is_explained_best,
+)
 from forsooth.suites.xaitris.plan import plan
-from forsooth.suites.xaitris.settings import PAPER, RELEASED, Settings
+from forsooth.suites.xaitris.settings import LARGE, PAPER, SMALL, Settings
 from forsooth.suites.xaitris.tables import Tables
 
-Claims = Sequence[Callable[[Tables], Iterator[str]]]
-QUESTIONS: Claims = (claims.question_1, claims.question_2, claims.question_3, claims.question_4)
-MAPS: Claims = (claims.simple_is_explained_best, claims.mlp_follows_photographs, claims.lime_fails)
-ALL_METHODS: Claims = (claims.question_1, claims.edge_detector, claims.shap_variants_agree)
+Claims = Sequence[Callable[[Tables], Sentences]]
+QUESTIONS: Claims = (question_1, question_2, question_3, question_4)
+FIGURE_3: Claims = (*QUESTIONS, edge_detector)
+MAPS: Claims = (simple_is_explained_best, mlp_follows_photographs, lime_fails)
+ALL_METHODS: Claims = (question_1, edge_detector, shap_variants_agree)
 
 
 @dataclass(frozen=True)
@@ -37,14 +51,13 @@ class Repeated:
 
 def choices(settings: Repeated, choice: Choice) -> list[Choice]:
     """What is asked of each dataset: the same, under a seed of its own."""
-    rest = [replace(choice, seed=seeds.derive(choice.seed, "dataset", k)) for k in range(1, settings.datasets)]
-    return [choice, *rest]
+    others = (seeds.derive(choice.seed, "dataset", k) for k in range(1, settings.datasets))
+    return [choice, *(replace(choice, seed=seed) for seed in others)]
 
 
 def plan_repeated(settings: Repeated, choice: Choice) -> Plan:
     """The suite's plan for every dataset."""
-    if settings.datasets < 1:
-        raise UsageError(f"`datasets` must be at least 1, got {settings.datasets}")
+    check_range(settings, ("datasets",), 1, what="at least 1")
     plans = [plan(settings.suite, one) for one in choices(settings, choice)]
     work: list[planning.Work] = []
     for one in plans:
@@ -57,7 +70,8 @@ def judge(outcome: Outcome, *, metrics: Sequence[str], sentences: Claims) -> Jud
     settings, rows = one_suite(outcome)
     lines = [what_was_run(rows)]
     boxes = []
-    for metric in [metric_of(wanted, settings) for wanted in metrics]:
+    for wanted in metrics:
+        metric = metric_of(wanted, settings)
         by_panel = tables.by_panel(rows, metric)
         if not by_panel:
             raise UsageError("no network passed its gate, so there is nothing to judge")
@@ -87,9 +101,8 @@ def metric_of(wanted: str, settings: Settings) -> str:
 def what_was_run(rows: DataFrame) -> str:
     """Trainings, images and gates, in a sentence."""
     trained = only(rows, part="training", metric="accuracy")
-    passed = int(trained["status"].eq("ok").sum())
-    scored = without(only(rows, part="scores"), metric="")
-    images = scored.groupby(["scenario", "background"])["sample"].nunique()
+    passed = trained["status"].eq("ok").sum()
+    images = without(only(rows, part="scores"), metric="").groupby(["scenario", "background"])["sample"].nunique()
     return (
         f"{len(trained)} trainings, {passed} of them above the gate; {images.min()} to {images.max()} images explained "
         "in each scenario and background. Intervals of one panel are over images and trainings, those of several over "
@@ -100,21 +113,17 @@ def what_was_run(rows: DataFrame) -> str:
 def figure(
     name: str, title: str, settings: Settings | Repeated, metrics: Sequence[str], sentences: Claims
 ) -> Reproduction:
-    return Reproduction(
-        name=f"xaitris/{name}",
-        title=title,
-        settings=settings,
-        plan=plan_repeated if isinstance(settings, Repeated) else plan,
-        judge=partial(judge, metrics=metrics, sentences=sentences),
-    )
+    planned = plan_repeated if isinstance(settings, Repeated) else plan
+    judged = partial(judge, metrics=metrics, sentences=sentences)
+    return Reproduction(f"xaitris/{name}", title, settings, planned, judged)
 
 
-LARGE = replace(RELEASED, sizes=(64,))
 PRINTED = replace(PAPER, sizes=(64,))
-SMALL = replace(RELEASED, sizes=(8,), backgrounds=("WHITE", "CORR"))
 MANY = Repeated(datasets=25, suite=replace(SMALL, trainings=1))
 IMA = ("ima",)
 EMD = ("emd",)
+BOTH = (*EMD, *IMA)
+PRECISION = ("precision",)
 # All figures of a size ask for the same tasks, so that with one `--out` the first pays for all. The paper's text does
 # not say which methods its Fig. 3 shows: all are asked.
 REPRODUCTIONS = (
@@ -123,41 +132,41 @@ REPRODUCTIONS = (
         "figure-3",
         "EMD and IMA at 64×64, and the four questions",
         LARGE,
-        ("emd", "ima"),
-        (*QUESTIONS, claims.edge_detector),
+        BOTH,
+        FIGURE_3,
     ),
     figure(
         "figure-3-as-printed",
         "the same with networks and training as printed",
         PRINTED,
-        ("emd", "ima"),
-        (*QUESTIONS, claims.edge_detector),
+        BOTH,
+        FIGURE_3,
     ),
-    figure("figure-b4", "mean maps at 64×64", LARGE, IMA, (*MAPS, claims.question_3)),
+    figure("figure-b4", "mean maps at 64×64", LARGE, IMA, (*MAPS, question_3)),
     figure("figure-b5", "EMD of every method at 64×64", LARGE, EMD, ALL_METHODS),
-    figure("figure-b6", "IMA of every method at 64×64", LARGE, IMA, (*ALL_METHODS, claims.question_2)),
+    figure("figure-b6", "IMA of every method at 64×64", LARGE, IMA, (*ALL_METHODS, question_2)),
     figure(
         "figure-b7",
         "precision of every method at 64×64",
         LARGE,
-        ("precision",),
-        (claims.against_nulls, claims.lime_fails, claims.question_1),
+        PRECISION,
+        (against_nulls, lime_fails, question_1),
     ),
-    figure("figure-b10", "maps of single images at 8×8", SMALL, IMA, (claims.simple_is_explained_best,)),
-    figure("figure-b11", "mean maps at 8×8", SMALL, IMA, (claims.simple_is_explained_best, claims.question_3)),
-    figure("figure-b12", "EMD at 8×8, 25 datasets", MANY, EMD, (claims.simple_is_explained_best, *QUESTIONS)),
+    figure("figure-b10", "maps of single images at 8×8", SMALL, IMA, (simple_is_explained_best,)),
+    figure("figure-b11", "mean maps at 8×8", SMALL, IMA, (simple_is_explained_best, question_3)),
+    figure("figure-b12", "EMD at 8×8, 25 datasets", MANY, EMD, (simple_is_explained_best, *QUESTIONS)),
     figure(
         "figure-b13",
         "EMD of every method at 8×8, 25 datasets",
         MANY,
         EMD,
-        (*ALL_METHODS, claims.simple_is_explained_best),
+        (*ALL_METHODS, simple_is_explained_best),
     ),
     figure(
         "figure-b14",
         "precision of every method at 8×8, 25 datasets",
         MANY,
-        ("precision",),
-        (claims.against_nulls, claims.question_1),
+        PRECISION,
+        (against_nulls, question_1),
     ),
 )

@@ -1,17 +1,18 @@
 """What the scores make of named strategies (Fig. B3), and what a scenario costs (Appendix B.3), made again."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 
 from pandas import DataFrame, Series
 
 from forsooth import papers
-from forsooth.records import Choice, Judgement, Outcome, Plan, Reproduction
+from forsooth.records import Choice, Judgement, Outcome, Plan, Reproduction, Sentences
 from forsooth.suites.verdicts import judgement, outcome
 from forsooth.suites.xaitris.plan import chosen_data, plan, strategy_tasks
-from forsooth.suites.xaitris.settings import RELEASED, Settings
+from forsooth.suites.xaitris.settings import LARGE, SMALL, Settings
 
 STEPS = {"training": "xaitris.train", "explaining": "xaitris.explain", "scoring": "xaitris.score"}
+STEP = "{0.step}: published {0.low:g} to {0.high:g} {0.unit} on {0.on}, ours {0.ours:.3g}."
 SECONDS = {"minutes a network": 60.0, "hours a scenario": 3600.0}
 
 
@@ -29,7 +30,7 @@ def judge_strategies(found: Outcome) -> Judgement:
     return judgement(table.round(4), lines)
 
 
-def claims_of_strategies(scores: DataFrame, where: str) -> Iterator[str]:
+def claims_of_strategies(scores: DataFrame, where: str) -> Sentences:
     """They are exact numbers, so that there are no intervals.
 
     scores  a line for each strategy
@@ -65,10 +66,7 @@ def judge_costs(found: Outcome) -> Judgement:
         f"{networks} networks, {scenarios} scenarios on {found.choice.device}: seconds of tasks, each on one core or "
         "a share of the accelerator; tasks that ran side by side are added up, so that the clock shows less."
     ]
-    for line in table.itertuples():
-        published = f"published {line.low:g} to {line.high:g} {line.unit} on {line.on}"
-        words.append(f"{line.step}: {published}, ours {line.ours:.3g}.")
-    return judgement(table, words)
+    return judgement(table, words + [STEP.format(line) for line in table.itertuples()])
 
 
 def cost_table(found: Outcome, counts: Mapping[str, int]) -> DataFrame:
@@ -77,33 +75,26 @@ def cost_table(found: Outcome, counts: Mapping[str, int]) -> DataFrame:
     counts  how many of what stands in a unit: networks, scenarios
     """
     table = papers.table("xaitris_costs")
-    spent = seconds_by_step(found)
+    spent = Series(dict(found.seconds)).groupby(dict(found.tasks)).sum()  # by the kind of work
     steps = zip(table["step"], table["unit"], strict=True)
-    table["ours"] = [spent[step] / counts[unit] / SECONDS[unit] for step, unit in steps]
+    table["ours"] = [spent.get(STEPS[step], 0.0) / counts[unit] / SECONDS[unit] for step, unit in steps]
     table["times less"] = table["low"] / table["ours"]
     return table
 
 
-def seconds_by_step(found: Outcome) -> Mapping[str, float]:
-    """The seconds of all tasks of each step."""
-    return {
-        step: sum(found.seconds[key] for key, id in found.tasks.items() if id == kind) for step, kind in STEPS.items()
-    }
-
-
 REPRODUCTIONS = (
     Reproduction(
-        name="xaitris/figure-b3",
-        title="what the scores make of parts, outlines and the whole of the truth",
-        settings=replace(RELEASED, sizes=(8,), scenarios=("LIN",), backgrounds=("WHITE",)),
-        plan=plan_strategies,
-        judge=judge_strategies,
+        "xaitris/figure-b3",
+        "what the scores make of parts, outlines and the whole of the truth",
+        replace(SMALL, scenarios=("LIN",), backgrounds=("WHITE",)),
+        plan_strategies,
+        judge_strategies,
     ),
     Reproduction(
-        name="xaitris/costs",
-        title="what a scenario costs, beside Appendix B.3",
-        settings=replace(RELEASED, sizes=(64,), scenarios=("LIN",)),
-        plan=plan,
-        judge=judge_costs,
+        "xaitris/costs",
+        "what a scenario costs, beside Appendix B.3",
+        replace(LARGE, scenarios=("LIN",)),
+        plan,
+        judge_costs,
     ),
 )

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from forsooth.datasets import tetromino_settings as tetromino
+from forsooth.records import Names
 
 NETS = ("llr", "mlp", "cnn")
 
@@ -68,11 +69,11 @@ class Settings:
     """
 
     sizes: tuple[int, ...] = (8,)
-    scenarios: tuple[str, ...] = tetromino.SCENARIOS
-    backgrounds: tuple[str, ...] = tetromino.BACKGROUNDS
-    models: tuple[str, ...] = NETS
-    methods: tuple[str, ...] = tuple(PUBLISHED)
-    metrics: tuple[str, ...] = ("emd", "ima", "precision")
+    scenarios: Names = tetromino.SCENARIOS
+    backgrounds: Names = tetromino.BACKGROUNDS
+    models: Names = NETS
+    methods: Names = tuple(PUBLISHED)
+    metrics: Names = ("emd", "ima", "precision")
     trainings: int = 5
     samples: int | None = None
     n: int | None = None
@@ -83,7 +84,7 @@ class Settings:
     restarts: int | None = None
     gate: float = 0.8
     output: Literal["logits", "probabilities"] = "logits"
-    logits_for: tuple[str, ...] = ()
+    logits_for: Names = ()
     softmax: Literal["rule", "gradient"] = "rule"
     emd_tolerance: float | None = None
     sweep: tuple[float, ...] = ()
@@ -116,4 +117,6 @@ RELEASED = Settings(
     emd_tolerance=1e-3,
 )
 
+LARGE = replace(RELEASED, sizes=(64,))
+SMALL = replace(RELEASED, sizes=(8,), backgrounds=("WHITE", "CORR"))
 PRESETS: Mapping[str, Settings] = {"demo": DEMO, "quick": QUICK, "paper": PAPER, "released": RELEASED}

@@ -4,7 +4,6 @@ from dataclasses import asdict
 
 import torch
 
-from forsooth import scores
 from forsooth.datasets.hand_drawn import fixed_truth, hand_drawn
 from forsooth.engine import task
 from forsooth.records import Cell
@@ -18,11 +17,11 @@ def compare(*, size: int, metrics: list[str]) -> Cell:
     truth = fixed_truth(size)
     maps = hand_drawn(truth)
     panel = Panel(size, "LIN", "none", None)
-    template = panel.row("strategies")
     reads = {"truth": truth.expand(len(maps), -1, -1)}
-    records = scores.metrics(metrics)
-    scored = explain.score_rows(template, torch.stack(list(maps.values())), reads, records, range(len(maps)))
+    scored = explain.metric_rows(
+        panel.row("strategies"), torch.stack(list(maps.values())), reads, metrics, range(len(maps))
+    )
     names = list(maps)
     pictures = [{**asdict(panel), "method": name, "tensor": name, "kind": "strategy"} for name in names]
-    rows = [row.having(method=names[row.sample or 0]) for row in scored]
-    return Cell(rows=tuple(rows), tensors=maps, facts={"pictures": pictures})
+    rows = tuple(row.having(method=names[row.sample or 0]) for row in scored)
+    return Cell(rows=rows, tensors=maps, facts={"pictures": pictures})

@@ -1,6 +1,7 @@
 """Scores by panel: images and trainings in rows, methods in columns. Claims are contrasts of these tables."""
 
 from collections.abc import Collection, Mapping, Sequence
+from typing import NamedTuple
 
 from pandas import DataFrame, concat
 
@@ -12,14 +13,22 @@ from forsooth.records import NO_MODEL
 from forsooth.stats import Interval, mean_interval
 from forsooth.stats.intervals import crossed_interval, no_interval, samples_and_trainings
 
-Place = tuple[str, str, str]  # scenario, background, model
+
+class Place(NamedTuple):
+    """The panel of one network."""
+
+    scenario: str
+    background: str
+    model: str
+
+
 Tables = Mapping[Place, DataFrame]
 Pairs = Sequence[tuple[Place, Place]]
 NULLS = frozenset(method.name for method in METHODS if method.null)
 ENDS = ("oracle", "constant")  # of the scale: they are no rivals
 
 
-def by_panel(rows: DataFrame, metric: str) -> dict[Place, DataFrame]:
+def by_panel(rows: DataFrame, metric: str) -> Tables:
     """The scores of every panel: rows (training, sample), columns methods and nulls.
 
     rows  of a run; a column `draw` tells datasets apart where there are several
@@ -31,25 +40,18 @@ def by_panel(rows: DataFrame, metric: str) -> dict[Place, DataFrame]:
     found = {}
     for (scenario, background, model), panel in networks.groupby(["scenario", "background", "model"], sort=False):
         table = panel.pivot_table(index=["training", "image"], columns="method", values="value")
-        beside = nulls_of(own, scenario, background)
-        found[scenario, background.partition(" ")[0], model] = table.join(beside, on="image")
+        nulls = only(own, scenario=scenario, background=background, model=NO_MODEL)
+        beside = nulls.pivot_table(index="image", columns="method", values="value")
+        found[Place(scenario, background.partition(" ")[0], model)] = table.join(beside, on="image")
     return found
-
-
-def nulls_of(rows: DataFrame, scenario: str, background: str) -> DataFrame:
-    """The scores of nulls on a dataset: rows images, columns nulls."""
-    own = only(rows, scenario=scenario, background=background, model=NO_MODEL)
-    return own.pivot_table(index="image", columns="method", values="value")
 
 
 def marked(rows: DataFrame) -> DataFrame:
     """The rows with names for their image and training that hold over several datasets."""
-    draw = "0"
+    draw = "0-"
     if "draw" in rows:
-        draw = rows["draw"].astype(str)
-    return rows.assign(
-        image=draw + "-" + rows["sample"].astype(str), training=draw + "-" + rows["model_seed"].astype(str)
-    )
+        draw = rows["draw"].astype(str) + "-"
+    return rows.assign(image=draw + rows["sample"].astype(str), training=draw + rows["model_seed"].astype(str))
 
 
 def of_methods(table: DataFrame) -> list[str]:
@@ -62,12 +64,12 @@ def rivals(table: DataFrame) -> list[str]:
     return [name for name in table.columns if name in NULLS and name not in ENDS]
 
 
-def medians(tables: Tables) -> dict[Place, DataFrame]:
+def medians(tables: Tables) -> Tables:
     """The median over images of every training (rows) and method (columns)."""
     return {place: table[of_methods(table)].groupby(level="training").median() for place, table in tables.items()}
 
 
-def spreads(tables: Tables) -> dict[Place, DataFrame]:
+def spreads(tables: Tables) -> Tables:
     """The length of the box, from lower to upper quartile, of every training (rows) and method (columns)."""
     found = {}
     for place, table in tables.items():
@@ -96,27 +98,21 @@ def over_methods(found: Sequence[DataFrame]) -> Interval:
 
 def paired(table: DataFrame, one: str, two: str) -> Interval:
     """How far `one` is ahead of `two` in a panel, over the same images, with its interval over images and trainings."""
-    value = table[one] - table[two]
-    flat = value.rename("value").reset_index().rename(columns={"image": "sample", "training": "model_seed"})
-    return samples_and_trainings(flat)
+    value = (table[one] - table[two]).rename("value").rename_axis(["model_seed", "sample"])
+    return samples_and_trainings(value.reset_index())
 
 
-def pairs_of(tables: Tables, place: int, ones: Collection[str], two: str) -> Pairs:
-    """Panels that differ in one factor (0 scenario, 1 background, 2 model), first at one of `ones`, then at `two`."""
-    found = []
-    for panel in tables:
-        changed = [two if k == place else level for k, level in enumerate(panel)]
-        other = (changed[0], changed[1], changed[2])
-        if panel[place] in ones and other in tables:
-            found.append((panel, other))
-    return found
+def pairs_of(tables: Tables, factor: str, ones: Collection[str], two: str) -> Pairs:
+    """Panels that differ in one factor, first at one of `ones`, then at `two`."""
+    pairs = [(place, place._replace(**{factor: two})) for place in tables if getattr(place, factor) in ones]
+    return [pair for pair in pairs if pair[1] in tables]
 
 
 def boxes(tables: Tables, metric: str) -> DataFrame:
     """Quartiles over images and trainings of every panel and method, one line each."""
     lines = []
-    for (scenario, background, model), table in tables.items():
-        where = {"metric": metric, "scenario": scenario, "background": background, "model": model}
+    for place, table in tables.items():
+        where = {"metric": metric, **place._asdict()}
         trainings = table.index.get_level_values("training").nunique()
         for method, values in table.items():
             known = values.dropna()

@@ -1,16 +1,16 @@
 """The tasks of XAI-TRIS: train a network, make maps, score them. Results are cells."""
 
-from collections.abc import Mapping, Sequence
+import itertools
+from collections.abc import Sequence
 from dataclasses import asdict
 from functools import partial
-from typing import Any
 
 from torch import Tensor
 
 from forsooth.engine import task
 from forsooth.models.recipes import Recipe
 from forsooth.models.train import fit
-from forsooth.records import NO_MODEL, Cell, Dataset
+from forsooth.records import NO_MODEL, Cell
 from forsooth.suites import explain as explaining
 from forsooth.suites import networks
 from forsooth.suites.album import Album
@@ -18,7 +18,7 @@ from forsooth.suites.choose import SHOWN
 from forsooth.suites.networks import NetSpec
 from forsooth.suites.xaitris import data, training
 from forsooth.suites.xaitris.data import DataSpec, Panel
-from forsooth.suites.xaitris.questions import Ask, question, truth_of
+from forsooth.suites.xaitris.questions import Ask, question
 
 NO_INPUT = "no test image is predicted correctly by every network"
 
@@ -27,8 +27,7 @@ NO_INPUT = "no test image is predicted correctly by every network"
 def train(*, spec: DataSpec, net: NetSpec, recipe: Recipe, model_seed: int, seed: int, device: str, part: str) -> Cell:
     """One training. The cell holds the weights and which test images the network gets right."""
     dataset = data.dataset(spec)
-    build = partial(training.untrained, net, spec)
-    trained = fit(build, dataset, recipe, seed=seed, device=device)
+    trained = fit(partial(training.untrained, net, spec), dataset, recipe, seed=seed, device=device)
     return training.cell(trained, dataset, spec, net, recipe, model_seed=model_seed, device=device, part=part)
 
 
@@ -40,30 +39,21 @@ def show(*trained: Cell, spec: DataSpec, samples: int | None, sampling_seed: int
     if not len(chosen):
         return Cell()
     where = data.panel(spec).factors
-    rows = {"explained": chosen, **data.references(dataset, seed=sampling_seed)}
-    drawn = [line for role in rows for line in data.counts(dataset, rows[role], role=role, where=where)]
-    return shown(dataset, chosen[:SHOWN], where, drawn)
-
-
-def shown(dataset: Dataset, rows: Tensor, where: Mapping[str, Any], drawn: Sequence[Mapping[str, Any]]) -> Cell:
-    """The cell with the images at rows (k,) of the dataset and their truths."""
-    assert dataset.truth is not None
+    roles = {"explained": chosen, **data.references(dataset, seed=sampling_seed)}
+    rows = chosen[:SHOWN]
+    sources = {"input": dataset.x[rows].sum(1), "truth": explaining.truth_of(dataset, rows).float()}
     album = Album({**where, "model": NO_MODEL, "method": ""})
-    for place, row in enumerate(rows.tolist()):
-        label = int(dataset.y[row])
-        album.add(dataset.x[row].sum(0), "input", place, kind="input", label=label)
-        album.add(dataset.truth[row].float(), "truth", place, kind="truth", label=label)
-    return album.cell(drawn=list(drawn))
+    for (place, label), kind in itertools.product(enumerate(dataset.y[rows].tolist()), sources):
+        album.add(sources[kind][place].clone(), kind, place, kind=kind, label=label)
+    return album.cell(drawn=data.counts(dataset, roles, where=where))
 
 
 @task("xaitris.explain", version=2, spec="panel", ask="*")
 def explain(*trained: Cell, spec: DataSpec, index: int, ask: Ask) -> Cell:
     """The maps of one method for one network (index -1: it ignores them) over the test images all get right."""
-    network = None
-    if index >= 0:
-        network = trained[index]
-        if not network.facts["passed"]:
-            return Cell(facts=networks.BELOW_GATE)
+    network = trained[index] if index >= 0 else None
+    if network is not None and not network.facts["passed"]:
+        return Cell(facts=networks.BELOW_GATE)
     chosen = data.explained(trained, data.dataset(spec), ask.samples, seed=ask.sampling_seed)
     if not len(chosen):
         return Cell(facts={"status": "no correct input", "message": NO_INPUT})
@@ -91,11 +81,10 @@ def score(
     dataset = data.dataset(spec)
     chosen = made.tensors["samples"]
     flat = made.tensors["maps"].abs().sum(1)  # the papers score |s|; one channel here, so the sum changes nothing
-    reads = {"truth": truth_of(dataset, chosen)}
-    scored = list(explaining.metric_rows(template, flat, reads, metrics, chosen.tolist(), emd_tolerance))
-    rows = explaining.promise_rows(template, scored, explaining.gaps(made), chosen.tolist())
-    labels = dataset.y[chosen[:SHOWN]].tolist()
-    return album_of(panel, method, flat, labels).cell(rows)
+    reads = {"truth": explaining.truth_of(dataset, chosen)}
+    scored = explaining.metric_rows(template, flat, reads, metrics, chosen, emd_tolerance)
+    rows = explaining.promise_rows(template, scored, explaining.gaps(made), chosen)
+    return album_of(panel, method, flat, dataset.y[chosen[:SHOWN]].tolist()).cell(rows)
 
 
 def album_of(panel: Panel, method: str, maps: Tensor, labels: Sequence[int]) -> Album:

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from forsooth import models, seeds
 from forsooth.datasets import remarks
@@ -52,23 +52,19 @@ def cell(
         "train_mode": recipe.evaluate_in_train_mode,
         "said": remarks.on_backgrounds(dataset.facts),
     }
-    tensors = {"correct": correct(trained.module, dataset, device)}
+    rows = dataset.splits["test"]
+    with explaining.lent_randomness(seeds.derive(0, "dropout")):
+        correct = networks.correct(trained.module, dataset, rows, device=device, size=AT_ONCE)
+    tensors = {"correct": correct}
     if part != "sweep":  # nobody is asked about those
         tensors |= networks.weights_of(trained.module, "net.")
     return Cell(rows=(row,), tensors=tensors, facts=facts)
 
 
-def correct(module: nn.Module, dataset: Dataset, device: str) -> Tensor:
-    """Which images of the test split the network predicts correctly. (k,) bool"""
-    with explaining.lent_randomness(seeds.derive(0, "dropout")), torch.no_grad():
-        return networks.correct(module, dataset, dataset.splits["test"], device=device, size=AT_ONCE)
-
-
 def alike(task: Mapping[str, Any]) -> Any:
     """What trainings share that take one step: network, recipe, shape and number of images, device."""
     setting = task["spec"].setting
-    build = partial(untrained, task["net"], task["spec"])
-    if not together.can(build, task["recipe"]):
+    if not together.can(partial(untrained, task["net"], task["spec"]), task["recipe"]):
         return None
     return task["net"], task["recipe"], setting.size, setting.n, task["device"]
 

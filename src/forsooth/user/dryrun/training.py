@@ -11,7 +11,7 @@ from forsooth.adapters.trainings import LABELS, FailedTraining, call_training, m
 from forsooth.attributions import METHODS
 from forsooth.engine import task
 from forsooth.models.gates import Gate
-from forsooth.records import NO_MODEL, Cell, Dataset, Facts, Row
+from forsooth.records import NO_MODEL, Cell, Columns, Dataset, Facts, Row
 from forsooth.suites import explain as explaining
 from forsooth.suites.networks import BELOW_GATE, inside
 from forsooth.suites.planted import data as planted
@@ -19,7 +19,6 @@ from forsooth.suites.planted import questions
 from forsooth.suites.planted import tasks as planting
 from forsooth.suites.planted.data import DataSpec
 from forsooth.suites.planted.questions import Ask
-from forsooth.suites.planted.tasks import Columns
 
 NO_MODEL_GIVEN = {"status": "skipped", "message": "there is no model to explain"}
 

@@ -17,7 +17,7 @@ from forsooth.datasets.visibility import legible
 from forsooth.engine import Progress, execute, make_task
 from forsooth.models.gates import Gate
 from forsooth.progress import fitting_progress
-from forsooth.records import NO_MODEL, Facts, Method, Plan, Task, UsageError
+from forsooth.records import NO_MODEL, Columns, Facts, Method, Plan, Task, UsageError
 from forsooth.runs import assemble
 from forsooth.scores.planted import ATTR
 from forsooth.store import Store
@@ -28,7 +28,6 @@ from forsooth.suites.planted.data import DataSpec
 from forsooth.suites.planted.plan import RECIPES
 from forsooth.suites.planted.questions import Ask
 from forsooth.suites.planted.settings import PRESENCES
-from forsooth.suites.planted.tasks import Columns
 from forsooth.user.dryrun import training, words
 from forsooth.user.dryrun.request import NET, DryRunRequest
 from forsooth.user.dryrun.result import DryRun, demand_a_model, tabled

@@ -35,11 +35,7 @@ class ScoreRequest:
         if not isinstance(self.emd_tolerance, int | float) or not self.emd_tolerance >= 0:
             raise UsageError(f"`emd_tolerance` must be 0 or more, got {self.emd_tolerance}")
         metrics = scores.metrics(dict.fromkeys(self.metrics or DEFAULTS))
-        for metric in metrics:
-            lost = [name for name in metric.reads if name not in given]
-            if lost:
-                known = f"`metrics` must read no more than {' and '.join(sorted(given))}, which are given"
-                raise UsageError(f"{known}; {metric.name} reads {', '.join(lost)}, too")
+        scores.check_reads(metrics, given, f"{' and '.join(sorted(given))}, which are given")
         return metrics
 
     def command(self) -> str:
