@@ -117,7 +117,7 @@ def attr_rows(metric: Metric, weighed: WordWeights, chosen: Chosen, template: Ro
         row = lacking(template.having(metric=metric.name, sample=-1), f"no document has {kind} words")
         return [row.having(frequency=0.0)]
     reads = {"truth": truth, "x": chosen.tokens}
-    rows = explaining.score_rows(template, weighed.weights.abs(), reads, [metric], chosen.rows.tolist())
+    rows = list(explaining.score_rows(template, weighed.weights.abs(), reads, [metric], chosen.rows.tolist()))
     for place, failure in weighed.failures.items():
         rows[place] = rows[place].having(value=torch.nan, **failure)
     table = []
