@@ -1,7 +1,6 @@
 """What every answer to the user is: a table for a reader, the rows behind it, and the same in words."""
 
 import datetime
-import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -49,10 +48,10 @@ class Result:
         write_atomically(folder / f"{name}.md", self.markdown().encode())
 
 
-def times(begun: float) -> dict[str, str | float]:
-    """Now, and the seconds since an answer was begun, as run.json has them."""
+def times(seconds: float) -> dict[str, str | float]:
+    """Now, and the seconds that an answer took, as run.json has them."""
     now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-    return {"started": now, "seconds": round(time.monotonic() - begun, 1)}
+    return {"started": now, "seconds": round(seconds, 1)}
 
 
 def or_blank(values: Iterable[float], write: Callable[[float], str]) -> list[str]:

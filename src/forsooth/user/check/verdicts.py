@@ -15,18 +15,21 @@ from forsooth.wording import share
 CLOSE = 1e-5  # of the largest value of a map: so far may an input alone be from the same one in a batch
 ROUNDING = 1e-3  # so far single precision can drive them apart where a method takes differences or quotients
 EXACT = 0.0005  # gap below which a sum is called kept
-Status = Literal["ok", "wrong", "note", "inconclusive"]
+Status = Literal["ok", "wrong", "note", "inconclusive", "pass", "fail", "refused"]
 
 
 class Verdict(NamedTuple):
+    """What a check found; pass, fail and refused (there is no map) are of networks with weights set by hand."""
+
     status: Status
     message: str = ""
 
 
 OK = Verdict("ok")
+Check = tuple[str, Verdict]  # its name, and what it found
 
 
-def verdicts(method: Method, own: bool, seen: Evidence) -> list[tuple[str, Verdict]]:
+def verdicts(method: Method, own: bool, seen: Evidence) -> list[Check]:
     """All checks, by name, on a kind of input for which the method gave maps.
 
     own  the user gave a plain function, so that its record says nothing of it

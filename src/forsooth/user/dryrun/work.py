@@ -58,7 +58,7 @@ def answer(
     execute(work.tasks, cells, workers=workers, progress=progress or fitting_progress())
     result = result_from(request, work, cells, folder)
     result.keep(folder, "dryrun", result.table)
-    assemble(folder, work, cells, {**run_facts(request, result), **times(begun)})
+    assemble(folder, work, cells, {**run_facts(request, result), **times(time.monotonic() - begun)})
     result.report()
     return result
 

@@ -2,13 +2,14 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from itertools import combinations
 from typing import ClassVar
 
 from pandas import DataFrame, concat
 
 from forsooth.counted import counted
-from forsooth.frames import only
+from forsooth.frames import lines_by, only
 from forsooth.records import Facts
 from forsooth.scores.contrast import IIR
 from forsooth.stats import share_interval
@@ -50,13 +51,10 @@ class IndependenceResult(PagedResult):
         return shown
 
 
-def tabled(rows: DataFrame, nulls: Mapping[str, bool], *, threshold: float) -> DataFrame:
-    """The table, least attention first. nulls: method -> whether it ignores the model."""
-    lines = []
-    for name, null in nulls.items():
-        line = line_of(only(rows, method=name), threshold)
-        lines.append({"method": name, **line, "kind": {True: "null", False: "method"}[null]})
-    table = DataFrame(lines)
+def tabled(rows: DataFrame, kinds: Mapping[str, str], *, threshold: float) -> DataFrame:
+    """The table, least attention first. kinds: method -> method, or null (ignores the model)."""
+    table = lines_by(rows, ["method"], partial(line_of, threshold=threshold))
+    table["kind"] = table["method"].map(kinds)
     return table.sort_values("attention", kind="stable", na_position="last").reset_index(drop=True)
 
 
@@ -90,11 +88,11 @@ def attentive(rows: DataFrame, threshold: float) -> DataFrame:
     return there.assign(hit=there["value"].eq(0), status=rows.loc[there.index, "status"])
 
 
-def clearly_worse(rows: DataFrame, best: str, names: list[str], threshold: float) -> list[str]:
-    """Those of `names`, least first, that draw more attention than `best`: it was picked, so all pairs are a family."""
+def clearly_worse(rows: DataFrame, names: list[str], threshold: float) -> list[str]:
+    """Those of `names`, least first, that draw more attention than the first: it was picked, so all pairs count."""
     pvalues = {(one, two): more_often(rows, one, two, threshold) for one, two in combinations(names, 2)}
     adjusted = holm_by_name(pvalues)
-    return [name for name in names if adjusted.get((best, name), 1.0) <= CERTAIN]
+    return [name for name in names if adjusted.get((names[0], name), 1.0) <= CERTAIN]
 
 
 def more_often(rows: DataFrame, one: str, two: str, threshold: float) -> float:

@@ -80,7 +80,7 @@ def answer(
     if not case.bounded():
         workers = 1  # the other scores are done before a second process has begun
     execute(plan.tasks, cells, workers=workers, progress=progress or Silent())
-    assemble(folder, plan, cells, {**run_facts(case), **times(begun)})
+    assemble(folder, plan, cells, {**run_facts(case), **times(time.monotonic() - begun)})
     if page:
         write_page([folder])
     return Run(folder)
