@@ -22,11 +22,11 @@ from forsooth.suites.album import Album
 from forsooth.suites.planning import versions
 from forsooth.user.export import Samples
 from forsooth.user.pages import grey
+from forsooth.user.requests import NULLS
 from forsooth.user.results import times
 from forsooth.user.score import given
 from forsooth.user.score.request import ScoreRequest
 
-NULLS = ("random", "constant", "sobel", "laplace", "rectified_input", "oracle")
 GIVEN = "given"  # the model of maps that were made elsewhere
 AT_ONCE = 100  # samples of a task
 LOST = {"status": "error", "message": "there is no map of this sample"}
@@ -175,16 +175,10 @@ def score_maps(
     emd_tolerance: float | None,
     show: bool,
 ) -> Cell:
-    """The rows of one method on some samples; a sample without a map has rows that say so."""
+    """The rows of one method on some samples."""
     maps = own.tensors["maps"]
-    there = ~maps.flatten(1).isnan().all(1)
-    template = row(dataset, method, GIVEN)
-    numbers = samples.tensors["numbers"]
-    reads = {name: tensor[there] for name, tensor in samples.tensors.items()}
-    rows = list(explain.metric_rows(template, maps[there], reads, metrics, reads["numbers"].tolist(), emd_tolerance))
-    rows += explain.no_scores(template, metrics, numbers[~there].tolist(), LOST)
-    shown = {"example": maps[0]} if show and there[0] else {}
-    return album_of(shown, template).cell(rows)
+    shown = {"example": maps[0]} if show and not maps[0].isnan().all() else {}
+    return scored(samples, maps, row(dataset, method, GIVEN), metrics, emd_tolerance, shown)
 
 
 @task("user.score_null", version=1)
@@ -218,11 +212,26 @@ def score_null(
     if "maps" not in made.tensors:
         return Cell(rows=tuple(explain.no_scores(template, metrics, reads["numbers"].tolist(), made.facts)))
     maps = given.reduced(made.tensors["maps"], reads["truth"], method)
-    rows = explain.metric_rows(template, maps, reads, metrics, reads["numbers"].tolist(), emd_tolerance)
     example = {"example": maps[0]}
     if method == "oracle":
         example = {"truth": reads["truth"][0].float(), "input": grey(reads.get("x", reads["truth"])[0])}
-    return album_of(example if show else {}, template).cell(rows)
+    return scored(samples, maps, template, metrics, emd_tolerance, example if show else {})
+
+
+def scored(
+    samples: Cell,
+    maps: Tensor,
+    template: Row,
+    metrics: dict[str, int],
+    emd_tolerance: float | None,
+    shown: Mapping[str, Tensor],
+) -> Cell:
+    """The rows of maps (n, *map) of some samples, and what the page shows; a sample without a map says so."""
+    there = ~maps.flatten(1).isnan().all(1)
+    reads = {name: tensor[there] for name, tensor in samples.tensors.items()}
+    rows = list(explain.metric_rows(template, maps[there], reads, metrics, reads["numbers"].tolist(), emd_tolerance))
+    rows += explain.no_scores(template, metrics, samples.tensors["numbers"][~there].tolist(), LOST)
+    return album_of(shown, template).cell(rows)
 
 
 def row(dataset: str, method: str, model: str) -> Row:
