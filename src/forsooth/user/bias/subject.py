@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from forsooth import chunks
 from forsooth.adapters import tables, texts
 from forsooth.games.values import Game, Model, game
-from forsooth.records import UsageError
+from forsooth.records import Facts, UsageError
 from forsooth.user.bias.request import BiasRequest
 from forsooth.user.bias.seats import Seats, sampled_forwards
 
@@ -79,7 +79,8 @@ class Subject:
     baseline    (*played shape) or (n, *played shape)
     exact       all coalitions are played, instead of `permutations` random orders
     kind        the model, in words
-    notes       sentences that a reader of the answer must know
+    told        what the words say beside: columns that were left out; what stands for hidden players, and from how
+                many of the data it was made; whether probabilities are explained
     digest      tells this subject from any other; empty where something lives in memory
     """
 
@@ -93,7 +94,7 @@ class Subject:
     baseline: Tensor
     exact: bool
     kind: str
-    notes: tuple[str, ...]
+    told: Facts
     digest: str
 
     @property
