@@ -35,6 +35,11 @@ class Samples:
     truth: Tensor
     x: Tensor | None = None
 
+    def at(self, rows: Tensor) -> "Samples":
+        """Those at these places (k,)."""
+        x = None if self.x is None else self.x[rows]
+        return Samples(self.name, tuple(self.ids[row] for row in rows.tolist()), self.truth[rows], x)
+
 
 def export(
     suite: Suite, settings: Any, choice: Choice, folder: Path, *, samples: int | None, split: str = "test"

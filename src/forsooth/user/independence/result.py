@@ -15,7 +15,7 @@ from forsooth.scores.contrast import IIR
 from forsooth.stats import share_interval
 from forsooth.stats.claims import holm_by_name, mcnemar_more_often
 from forsooth.user.pages import PagedResult
-from forsooth.user.results import or_blank, with_messages
+from forsooth.user.results import written
 from forsooth.wording import share
 
 SHOWN = ("method", "attention", "low", "high", "defined", "raised", "change", "failed", "status")
@@ -44,11 +44,7 @@ class IndependenceResult(PagedResult):
 
     def shown(self) -> DataFrame:
         """The table for a reader: whole per cents, and empty where there is no number."""
-        shown = self.table[list(SHOWN)].copy()
-        for name in SHARES:
-            shown[name] = or_blank(self.table[name], share)
-        shown["status"] = with_messages(self.table)
-        return shown
+        return written(self.table, SHOWN, dict.fromkeys(SHARES, share))
 
 
 def tabled(rows: DataFrame, kinds: Mapping[str, str], *, threshold: float) -> DataFrame:

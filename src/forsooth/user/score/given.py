@@ -216,8 +216,9 @@ def places(maps: Maps, samples: Samples, method: str) -> Tensor:
         return torch.arange(len(samples.ids))
     order = {name: place for place, name in enumerate(samples.ids)}
     unknown = [name for name in maps.ids if name not in order]
-    if unknown or len(set(maps.ids)) != len(maps.ids) or len(maps.ids) != len(maps.values):
-        wrong = f"a sample {unknown[0]}" if unknown else f"{len(maps.values)} maps for {len(set(maps.ids))} samples"
+    distinct = len(set(maps.ids))
+    if unknown or not distinct == len(maps.ids) == len(maps.values):
+        wrong = f"a sample {unknown[0]}" if unknown else f"{len(maps.values)} maps for {distinct} samples"
         raise UsageError(
             f"`maps` must have one map for each sample that it names, all of `truth`; {method} has {wrong}"
         )

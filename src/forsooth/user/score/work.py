@@ -94,27 +94,18 @@ def prepare(request: ScoreRequest) -> Case:
     taken = sorted(set(maps) & set(NULLS))
     if taken or not maps:
         raise UsageError(f"`maps` must have names that no null has, got {', '.join(taken) or 'no maps'}")
-    filled: dict[str, Tensor] = {}
-    seen = torch.zeros(len(samples.ids), dtype=torch.bool)
+    places = {name: given.places(own, samples, name) for name, own in maps.items()}
+    rows = torch.cat(list(places.values())).unique()
+    filled = {}
     for name, own in maps.items():
-        places = given.places(own, samples, name)
-        filled[name] = torch.full(samples.truth.shape, torch.nan)
-        filled[name][places] = given.reduced(own.values, samples.truth, name)
-        seen[places] = True
-    return kept(request, samples, filled, metrics, seen.nonzero()[:, 0])
-
-
-def kept(
-    request: ScoreRequest, samples: Samples, maps: Mapping[str, Tensor], metrics: tuple[Metric, ...], rows: Tensor
-) -> Case:
-    """The case of those samples (k,) alone of which there is any map."""
-    x = None if samples.x is None else samples.x[rows]
-    ids = tuple(samples.ids[row] for row in rows.tolist())
-    numbers = tuple(rows.tolist())
-    if all(name.isdecimal() for name in ids):
-        numbers = tuple(int(name) for name in ids)
-    chosen = Samples(samples.name, ids, samples.truth[rows], x)
-    return Case(request, chosen, numbers, {name: values[rows] for name, values in maps.items()}, metrics)
+        everywhere = torch.full(samples.truth.shape, torch.nan)
+        everywhere[places[name]] = given.reduced(own.values, samples.truth, name)
+        filled[name] = everywhere[rows]
+    chosen = samples.at(rows)
+    numbers = rows.tolist()
+    if all(map(str.isdecimal, chosen.ids)):
+        numbers = list(map(int, chosen.ids))
+    return Case(request, chosen, tuple(numbers), filled, metrics)
 
 
 def tasks_of(case: Case, cells: Store) -> Iterator[Task]:
