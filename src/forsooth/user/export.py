@@ -56,12 +56,14 @@ def export(
         rows = rows_of(dataset, samples, split=split, seed=choice.seed)
         place = folder / re.sub(r"[^\w.-]+", "_", name)
         write(place, dataset, rows)
-        about = {"suite": suite.name, "dataset": name, "split": split, "seed": choice.seed}
-        store.write_atomically(place / ABOUT, json.dumps(about, indent=1).encode())
+        note(place, {"suite": suite.name, "dataset": name, "split": split, "seed": choice.seed})
         written.append(place)
-    listed = json.dumps([place.name for place in written], indent=1)
-    store.write_atomically(folder / ABOUT, listed.encode())
+    note(folder, [place.name for place in written])
     return written
+
+
+def note(folder: Path, about: Any) -> None:
+    store.write_atomically(folder / ABOUT, json.dumps(about, indent=1).encode())
 
 
 def rows_of(dataset: Dataset, samples: int | None, *, split: str, seed: int) -> Tensor:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Literal, NamedTuple
 
 import torch
@@ -56,18 +57,17 @@ def maps_of(seen: Evidence) -> Tensor:
     return seen.first.maps
 
 
-def dtype(seen: Evidence) -> Verdict:
-    maps = maps_of(seen)
-    if maps.dtype == seen.x.dtype:
+def like_x(seen: Evidence, *, part: str, must: str, fix: str) -> Verdict:
+    """Whether the map has what x has."""
+    wanted = getattr(seen.x, part)
+    came = getattr(maps_of(seen), part)
+    if came == wanted:
         return OK
-    return Verdict("wrong", f"the map must be {seen.x.dtype} like x, got {maps.dtype}: return map.to(x.dtype)")
+    return Verdict("wrong", f"the map must {must} {wanted} like x, got {came}: {fix}")
 
 
-def device(seen: Evidence) -> Verdict:
-    came = maps_of(seen).device
-    if came == seen.x.device:
-        return OK
-    return Verdict("wrong", f"the map must be on {seen.x.device} like x, got {came}: make tensors with device=x.device")
+dtype = partial(like_x, part="dtype", must="be", fix="return map.to(x.dtype)")
+device = partial(like_x, part="device", must="be on", fix="make tensors with device=x.device")
 
 
 def finite(seen: Evidence) -> Verdict:

@@ -10,9 +10,10 @@ import torch
 from torch import Tensor, nn
 
 from forsooth import plugins, seeds
+from forsooth.adapters import models
 from forsooth.arguments import run_folder
 from forsooth.attributions import METHODS
-from forsooth.engine import Progress, execute, make_task, task
+from forsooth.engine import Progress, about_task, execute, make_task, task
 from forsooth.progress import Silent
 from forsooth.records import NO_MODEL, Cell, Facts, Method, Metric, Plan, Row, Task, UsageError
 from forsooth.runs import Run, assemble, described_method, described_metric, write_page
@@ -26,11 +27,11 @@ from forsooth.user.requests import NULLS
 from forsooth.user.results import times
 from forsooth.user.score import given
 from forsooth.user.score.request import ScoreRequest
+from forsooth.wording import paragraphs
 
 GIVEN = "given"  # the model of maps that were made elsewhere
 AT_ONCE = 100  # samples of a task
 LOST = {"status": "error", "message": "there is no map of this sample"}
-CHANNELS = "Of maps with channels the sum of absolute values over the channels is scored; of others the absolute value."
 
 
 @dataclass(frozen=True)
@@ -117,10 +118,10 @@ def tasks_of(case: Case, cells: Store) -> Iterator[Task]:
     shared["emd_tolerance"] = case.request.emd_tolerance or None
     for part in torch.arange(len(case.numbers)).split(AT_ONCE):
         shared["show"] = int(part[0]) == 0
-        samples = put(samples_cell(case, part), cells, "samples")
+        samples = put(part_of(case, part), cells, "samples")
         yield samples
         for name, maps in case.maps.items():
-            own = put(Cell(tensors={"maps": maps[part]}), cells, f"maps: {name}")
+            own = put({"maps": maps[part]}, cells, f"maps: {name}")
             yield own
             yield make_task(score_maps, {**shared, "method": name}, [samples, own], name=f"score: {name}")
         for null in case.nulls():
@@ -128,24 +129,23 @@ def tasks_of(case: Case, cells: Store) -> Iterator[Task]:
             yield make_task(score_null, arguments, [samples], name=f"score: {null.name}")
 
 
-def samples_cell(case: Case, part: Tensor) -> Cell:
+def part_of(case: Case, part: Tensor) -> dict[str, Tensor]:
+    """Some of the samples (k,), as tensors of a cell."""
     tensors = {"truth": case.samples.truth[part], "numbers": torch.tensor(case.numbers)[part]}
     if case.samples.x is not None:
         tensors["x"] = case.samples.x[part]
-    return Cell(tensors=tensors)
+    return tensors
 
 
-def put(cell: Cell, cells: Store, name: str) -> Task:
+def put(tensors: Mapping[str, Tensor], cells: Store, name: str) -> Task:
     """The task that stands for what was given, whose cell is in the store already: its key is the content's hash."""
+    cell = Cell(tensors={key: tensor.contiguous() for key, tensor in tensors.items()})
     total = hashlib.sha256()
     for key, tensor in sorted(cell.tensors.items()):
-        total.update(f"{key} {tensor.dtype} {tuple(tensor.shape)}".encode())
-        total.update(tensor.contiguous().numpy().tobytes())
+        total.update(f"{key} {tensor.dtype} {tuple(tensor.shape)}".encode() + models.raw(tensor))
     stand_in = make_task(keep, {"digest": total.hexdigest()}, name=name)
     if not cells.has(stand_in.key):
-        tensors = {key: tensor.contiguous() for key, tensor in cell.tensors.items()}
-        about = {"task": name, "seconds": 0.0, "id": stand_in.id, "version": stand_in.version}
-        cells.write(stand_in.key, Cell(tensors=tensors), about=about)
+        cells.write(stand_in.key, cell, about=about_task(stand_in, 0.0))
     return stand_in
 
 
@@ -241,14 +241,6 @@ def album_of(tensors: Mapping[str, Tensor], template: Row) -> Album:
 def run_facts(case: Case) -> Facts:
     """What run.json says, so that the page can be written."""
     own = {name: {"null": False, "cite": "", "signed": False, "settings": {}} for name in case.maps}
-    facts = [f"{len(case.numbers)} samples with a known truth, of {case.samples.name}.", CHANNELS]
-    if case.samples.x is None:
-        facts.append("The inputs are unknown here: nulls that read them, such as edges, are left out.")
-    if case.bounded() and case.request.emd_tolerance:
-        within = f"{case.request.emd_tolerance:g}"
-        facts.append(
-            f"{', '.join(case.bounded())}: the middle of proven bounds, off by at most {within} (column emd_error)."
-        )
     return {
         "suite": "score",
         "title": "Maps made elsewhere",
@@ -262,5 +254,5 @@ def run_facts(case: Case) -> Facts:
         "exhibits": ["examples"],
         "metrics": {metric.name: described_metric(metric) for metric in case.metrics},
         "methods": {**own, **{null.name: described_method(null) for null in case.nulls()}},
-        "facts": facts,
+        "facts": paragraphs(__package__, "facts.jinja", case=case, bounded=case.bounded()),
     }
