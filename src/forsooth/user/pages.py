@@ -134,12 +134,17 @@ def told(value: Any) -> Any:
         return {str(name): told(part) for name, part in value.items()}
     if isinstance(value, tuple | list) and len(value) <= MOST:
         return [told(part) for part in value]
-    what = type(value).__name__
+    return f"{kind_of(value)}, given in Python"
+
+
+def kind_of(value: Any) -> str:
+    """What a value is that cannot be told in full."""
     if isinstance(value, tuple | list):
-        what = f"{len(value)} values"
-    elif hasattr(value, "shape"):
-        what = f"{what} {tuple(value.shape)}"
-    return f"{what}, given in Python"
+        return f"{len(value)} values"
+    name = type(value).__name__
+    if hasattr(value, "shape"):
+        return f"{name} {tuple(value.shape)}"
+    return name
 
 
 def add_pictures(album: Album, pictures: Mapping[tuple[str, str], Tensor], place: int, label: Any) -> None:

@@ -93,8 +93,7 @@ def tabled(judged: Judged) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The table and the rows of `BiasResult`."""
     lines = compared(judged.maps, judged.anchor)
     for name, facts in judged.silent.items():
-        state = {"status": facts["status"], "message": facts["message"]}
-        lines.append({"method": name, "group": "", "worst": "", **state})
+        lines.append({"method": name, "group": "", "worst": "", "status": facts["status"], "message": facts["message"]})
     rows = all_rows(judged)
     table = pd.DataFrame(lines)
     table["kind"] = table["method"].map(judged.kinds)
@@ -107,20 +106,23 @@ def all_rows(judged: Judged) -> pd.DataFrame:
     """One line per method, input, end, fraction and metric, and one per input of a method that gave no maps."""
     rows: list[Row] = []
     for name, attribution in judged.maps.items():
-        rows += rows_of(Row("bias", "scores", method=name), attribution, judged.anchor, judged.answers[name])
+        rows += rows_of(template(name), attribution, judged.anchor, judged.answers[name])
     for name, facts in judged.silent.items():
-        rows += explain.no_scores(
-            Row("bias", "scores", method=name).having(end=""), ["m_bias"], range(len(judged.target)), facts
-        )
+        rows += explain.no_scores(template(name), ["m_bias"], range(len(judged.target)), facts)
     frame = pd.DataFrame([row.flat() for row in rows])
     samples = frame["sample"].to_numpy()
     return frame.assign(target=judged.target.cpu().numpy()[samples], noise=np.array(judged.noise)[samples])
 
 
+def template(name: str) -> Row:
+    """What all rows of a method share."""
+    return Row("bias", "scores", method=name, columns={"end": ""})
+
+
 def rows_of(template: Row, attribution: Tensor, anchor: Estimate, answer: Cell) -> list[Row]:
     """Rows of a method that gave attribution (n, players), and of its gaps where it promises a sum."""
     rows = anchors.biases(template, attribution, anchor, ends=bias.ENDS, fractions=bias.FRACTIONS, ties="share")
-    return explain.promise_rows(template.having(end=""), rows, answer.tensors.get("gap"), range(len(attribution)))
+    return explain.promise_rows(template, rows, answer.tensors.get("gap"), range(len(attribution)))
 
 
 def compared(maps: Mapping[str, Tensor], anchor: Estimate) -> list[dict[str, Any]]:

@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -75,15 +76,19 @@ def answer(
 
 def chosen_methods(subject: Subject) -> list[NamedMethod]:
     """The methods to judge, and behind them the nulls, which are always judged."""
-    suitable = [name for name in DEFAULTS if suits(plugins.method(name, METHODS), subject)]
+    suitable = [name for name in DEFAULTS if not shut_out(plugins.method(name, METHODS), subject)]
     return methods.with_nulls(subject.request.methods or suitable, BLIND, METHODS, reserved=END)
 
 
-def suits(method: Method, subject: Subject) -> bool:
-    """Whether a method is asked by default."""
+def shut_out(method: Method, subject: Subject) -> str:
+    """Why a method that looks into a model cannot look into this one; empty where it can. None such is a default."""
+    if not subject.stage.open and {"gradient", "module"} & set(method.needs):
+        return f"{method.name} needs a torch module, and the model is {closed(subject)}"
     if "layer" in method.needs and not speaks_of_units(method, subject):
-        return False
-    return subject.stage.open or not {"gradient", "module"} & set(method.needs)
+        return (
+            f"{method.name} reads a layer: it can be judged on the units of one, as grad_cam with players units:LAYER"
+        )
+    return ""
 
 
 def speaks_of_units(method: Method, subject: Subject) -> bool:
@@ -101,10 +106,9 @@ def unable(named: NamedMethod, subject: Subject) -> str:
         return f"{name} {UNREADABLE}"
     if named.own:
         return ""
-    if not subject.stage.open and {"gradient", "module"} & set(method.needs):
-        return f"{name} needs a torch module, and the model is {closed(subject)}"
-    if "layer" in method.needs and not speaks_of_units(method, subject):
-        return f"{name} reads a layer: it can be judged on the units of one, as grad_cam with players units:LAYER"
+    reason = shut_out(method, subject)
+    if reason:
+        return reason
     image = subject.references.ndim > 2 and subject.stage.head is None
     if not image and set(method.inputs) == {"image"} and not speaks_of_units(method, subject):
         return f"{name} reads an image, and these are {subject.seats.noun}"
@@ -155,8 +159,9 @@ def judged_from(subject: Subject, chosen: Sequence[NamedMethod], cells: Mapping[
 
 def noise_of(anchor: anchors.Anchor) -> list[float]:
     """The share of noise in the squared norm of the Shapley values of each input, nan where they are all zero."""
-    zero = (anchor.estimate.values == 0).all(1).tolist()
-    return [float("nan") if empty else share for share, empty in zip(anchor.noise, zero, strict=True)]
+    zero = (anchor.estimate.values == 0).all(1).cpu().numpy()
+    noise: list[float] = np.where(zero, np.nan, anchor.noise).tolist()
+    return noise
 
 
 def skipped(subject: Subject, chosen: Sequence[NamedMethod]) -> dict[str, Cell]:

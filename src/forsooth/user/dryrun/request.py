@@ -54,9 +54,8 @@ class DryRunRequest:
 
     def records(self) -> list[Method]:
         """The planned methods, and behind them the nulls and the oracle, which are always asked."""
-        planned = tuple(dict.fromkeys(self.methods)) or PLANNED
-        records = [plugins.method(name, METHODS) for name in planned]
-        return [*records, *(plugins.method(null, METHODS) for null in NULLS if null not in planned)]
+        once = dict.fromkeys([*(self.methods or PLANNED), *NULLS])
+        return [plugins.method(name, METHODS) for name in once]
 
     def kinds(self) -> dict[str, str]:
         """method -> method, null (ignores the model) or oracle, in the order of the table."""

@@ -108,8 +108,8 @@ def tabled(rows: DataFrame, kinds: Mapping[str, str]) -> DataFrame:
             lines.append({**line, **line_of(only(own, method=method, metric="attr"), line, shares)})
     table = DataFrame(lines).join(gap_table(rows), on="method")
     random = only(table, method="random").set_index("artefact")["present"]
-    table = table.assign(random=table["artefact"].map(random))
-    return table.assign(finding=[finding(line) for line in table.to_dict("records")])
+    findings = [finding(line) for line in table.to_dict("records")]
+    return table.assign(random=table["artefact"].map(random), finding=findings)
 
 
 def model_facts(rows: DataFrame) -> dict[str, float]:

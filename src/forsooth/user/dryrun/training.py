@@ -11,7 +11,7 @@ from forsooth.adapters.trainings import LABELS, FailedTraining, call_training, m
 from forsooth.attributions import METHODS
 from forsooth.engine import task
 from forsooth.models.gates import Gate
-from forsooth.records import NO_MODEL, Cell, Dataset, Row
+from forsooth.records import NO_MODEL, Cell, Dataset, Method, Row
 from forsooth.suites import explain as explaining
 from forsooth.suites.album import Album
 from forsooth.suites.networks import BELOW_GATE, inside
@@ -124,13 +124,9 @@ def explain(module: nn.Module, spec: DataSpec, asks: list[Ask], shared: Row, col
     return shown.cell(rows, drawn=questions.participants(images, columns))
 
 
-def is_null(ask: Ask) -> bool:
-    return plugins.method(ask.method, METHODS).null
-
-
 def asked_model(module: nn.Module, ask: Ask) -> nn.Module | None:
     """The model that a method looks at, with the outputs that it explains; None where it looks at none."""
-    if is_null(ask):
+    if method_of(ask).null:
         return None
     parts = [module]
     if ask.output == "probabilities":
@@ -138,9 +134,13 @@ def asked_model(module: nn.Module, ask: Ask) -> nn.Module | None:
     return nn.Sequential(*parts).eval()
 
 
+def method_of(ask: Ask) -> Method:
+    return plugins.method(ask.method, METHODS)
+
+
 def ask_method(ask: Ask, question: explaining.Question) -> Cell:
     """The maps of a method, or why there are none."""
-    if "layer" in plugins.method(ask.method, METHODS).needs and question.layer is None:
+    if "layer" in method_of(ask).needs and question.layer is None:
         message = f"{ask.method} reads a layer that gives a map, and the model has none"
         return Cell(facts={"status": "skipped", "message": message})
     return explaining.attribute(ask.method, question)
@@ -148,6 +148,6 @@ def ask_method(ask: Ask, question: explaining.Question) -> Cell:
 
 def row_of(ask: Ask, shared: Row) -> Row:
     """The row with the method, and the model that it looked at."""
-    if is_null(ask):
+    if method_of(ask).null:
         return shared.having(method=ask.method, model=NO_MODEL)
     return shared.having(method=ask.method)

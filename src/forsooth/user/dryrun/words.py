@@ -54,11 +54,11 @@ def lead(words: str) -> tuple[str, list[str]]:
 def artefact_of(lines: DataFrame, trained: DataFrame, rows: DataFrame) -> Facts:
     """What the template says of one artefact, from its lines of the table."""
     name = lines["artefact"].iloc[0]
-    explained = rows["manipulation"].eq(name) & rows["metric"].eq("attr") & rows["method"].eq("constant")
+    explained = only(rows, manipulation=name, metric="attr", method="constant")
     return {
         "name": name,
         "model": trained.loc[name].to_dict(),
-        "counts": rows[explained].groupby("presence").size(),
+        "counts": explained.groupby("presence").size(),
         "methods": only(lines, kind="method").to_dict("records"),
         "shares": lines.set_index("method")["present"].to_dict(),
     }
@@ -89,12 +89,13 @@ def trust(methods: DataFrame) -> Facts:
 
 def group_of(lines: DataFrame) -> str:
     """Whether a method shows all artefacts, some, hints at one, shows none, or gave no maps."""
+    findings = set(lines["finding"])
     if lines["status"].ne("ok").all():
         return "lost"
-    if lines["finding"].eq(SHOWS).all():
+    if findings == {SHOWS}:
         return "all"
-    if lines["finding"].eq(SHOWS).any():
+    if SHOWS in findings:
         return "some"
-    if lines["finding"].eq(HINT).any():
+    if HINT in findings:
         return "hint"
     return "none"

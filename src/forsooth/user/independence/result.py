@@ -58,7 +58,7 @@ def line_of(rows: DataFrame, threshold: float) -> Facts:
     """One method in numbers, from its rows."""
     there = attentive(rows, threshold)
     good = there[~there["failed"]]
-    failed = float(there["failed"].mean())  # nan of none
+    failed = there["failed"].mean()  # nan of none
     if good.empty:
         lost = concat([there, rows]).iloc[0]
         nothing = dict.fromkeys(SHARES, float("nan"))
@@ -68,9 +68,9 @@ def line_of(rows: DataFrame, threshold: float) -> Facts:
         "attention": attention.mean,
         "low": attention.low,
         "high": attention.high,
-        "defined": float(good["hit"].mean()),
-        "raised": float(there["rise"].ge(threshold).mean()),
-        "change": float(good["change"].median()),
+        "defined": good["hit"].mean(),
+        "raised": there["rise"].ge(threshold).mean(),
+        "change": good["change"].median(),
         "failed": failed,
         "status": "ok",
         "message": "",
