@@ -115,6 +115,6 @@ def read_samples(folder: str | Path) -> Samples:
         raise UsageError(
             f"`truth` must be a folder of `forsooth export-data`; {file} lacks {', '.join(sorted(missing))}"
         )
-    ids = tuple(str(number) for number in arrays["sample"].tolist())
+    ids = tuple(map(str, arrays["sample"].tolist()))
     truth = torch.from_numpy(arrays["truth"])
     return Samples(Path(folder).resolve().name, ids, truth, torch.from_numpy(arrays["x"]))

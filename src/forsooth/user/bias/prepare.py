@@ -163,10 +163,11 @@ def cut(adapted: models.Adapted, given: Any) -> Stage:
     check_cut(adapted, given)
     assert adapted.module is not None
     name = given.removeprefix("units:")
-    parts = [part for part, _ in adapted.module.named_modules() if part and part.startswith(adapted.inner)]
+    inner = [part for part, _ in adapted.module.named_modules() if part and part.startswith(adapted.inner)]
+    parts = [part.removeprefix(adapted.inner) for part in inner]
+    if name not in parts:
+        raise unknown(name, parts, argument="players units:")
     layer = f"{adapted.inner}{name}"
-    if layer not in parts:
-        raise unknown(name, [part.removeprefix(adapted.inner) for part in parts], argument="players units:")
     head, tail = layers.split(adapted.module, layer)
     return Stage(tail, head, layer)
 

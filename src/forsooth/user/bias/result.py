@@ -79,14 +79,12 @@ class Judged:
     @property
     def maps(self) -> dict[str, Tensor]:
         """method -> (n, players), of those that gave maps."""
-        cells = self.answers.items()
-        return {name: cell.tensors["players"] for name, cell in cells if "players" in cell.tensors}
+        return {name: cell.tensors["players"] for name, cell in self.answers.items() if "players" in cell.tensors}
 
     @property
     def silent(self) -> dict[str, Mapping[str, Any]]:
         """method -> status and message, of those that gave none."""
-        cells = self.answers.items()
-        return {name: cell.facts for name, cell in cells if "players" not in cell.tensors}
+        return {name: cell.facts for name, cell in self.answers.items() if "players" not in cell.tensors}
 
 
 def tabled(judged: Judged) -> tuple[pd.DataFrame, pd.DataFrame]:

@@ -132,14 +132,13 @@ def lent(method: Method, kind: Specimen, seed: int) -> Facts:
 def wrong_shape(maps: Any, x: Tensor) -> str:
     """What is wrong with maps that are no tensor with the shape of x; empty where nothing is."""
     shape = tuple(x.shape)
-    if not isinstance(maps, Tensor):
-        came = f"{type(maps).__name__}, which is no tensor"
-    elif tuple(maps.shape) != shape:
+    came = f"{type(maps).__name__}, which is no tensor"
+    if isinstance(maps, Tensor):
         came = str(tuple(maps.shape))
-        if len(shape) > 2 and tuple(maps.shape) == (shape[0], *shape[2:]):
+        if maps.shape == shape:
+            return ""
+        if len(shape) > 2 and maps.shape == (shape[0], *shape[2:]):
             came += ": maps[:, None].expand_as(x) gives all channels of a place its value"
-    else:
-        return ""
     return f"the map must be a tensor with the shape of x {shape}, got {came}"
 
 

@@ -83,19 +83,17 @@ Key = tuple[str, str, str]  # artefact, presence and method
 class Shares:
     """Shares of all methods on the images with each artefact, and without.
 
-    mean     key -> mean share over images
-    half     key -> half its 95 % interval
+    means    key -> mean share over images, and half its 95 % interval
     pvalues  key and null -> p-value that the method is better
     """
 
-    mean: dict[Key, float] = field(default_factory=dict)
-    half: dict[Key, float] = field(default_factory=dict)
+    means: dict[Key, tuple[float, float]] = field(default_factory=dict)
     pvalues: dict[tuple[Key, str], float] = field(default_factory=dict)
 
     def unbeaten(self, key: Key) -> list[str]:
         """Nulls that the method is not clearly better than, the strongest first."""
         left = [null for (own, null), pvalue in self.pvalues.items() if own == key and not pvalue <= LEVEL]
-        return sorted(left, key=lambda null: -self.mean[*key[:2], null])
+        return sorted(left, key=lambda null: -self.means[*key[:2], null][0])
 
 
 def tabled(rows: DataFrame, kinds: Mapping[str, str]) -> DataFrame:
@@ -130,8 +128,7 @@ def shares_of(rows: DataFrame, kinds: Mapping[str, str]) -> Shares:
         names = [name for name in kinds if name in wide]
         mean, half, better = better_means(wide[names].to_numpy().T)
         keys = [(artefact, presence, name) for name in names]
-        shares.mean.update(zip(keys, mean, strict=True))
-        shares.half.update(zip(keys, half, strict=True))
+        shares.means.update(zip(keys, zip(mean, half, strict=True), strict=True))
         pairs = zip(itertools.product(keys, names), better.ravel().tolist(), strict=True)
         shares.pvalues.update({(key, two): p for (key, two), p in pairs if kinds[two] == "null" and key[2] != two})
     claims = {pair: pvalue for pair, pvalue in shares.pvalues.items() if kinds[pair[0][2]] == "method"}
@@ -155,8 +152,7 @@ def line_of(rows: DataFrame, about: Mapping[str, Any], shares: Shares) -> Facts:
 
 def interval(shares: Shares, key: Key, prefix: str) -> Facts:
     """The columns of one presence."""
-    mean = shares.mean.get(key, np.nan)
-    half = shares.half.get(key, np.nan)
+    mean, half = shares.means.get(key, (np.nan, np.nan))
     return {
         prefix.rstrip("_") or "present": mean,
         f"{prefix}low": np.maximum(0.0, mean - half),

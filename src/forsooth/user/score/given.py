@@ -60,7 +60,7 @@ def maps_by_name(arrays: Facts, stem: str) -> dict[str, Maps]:
     """Maps from arrays by the names of methods, beside which one may say of which samples they are."""
     ids = None
     if IDS in arrays:
-        ids = tuple(str(one) for one in np.asarray(arrays.pop(IDS)).tolist())
+        ids = tuple(map(str, np.asarray(arrays.pop(IDS)).tolist()))
     if set(arrays) == {UNNAMED}:
         arrays = {stem: arrays[UNNAMED]}
     return {str(name): Maps(numbers(array, "maps"), ids) for name, array in arrays.items()}
@@ -160,7 +160,7 @@ def known_truth(truth: Any) -> Samples:
 
 
 def counted_ids(values: Tensor) -> tuple[str, ...]:
-    return tuple(str(number) for number in range(len(values)))
+    return tuple(map(str, range(len(values))))
 
 
 def masks_in(folder: Path) -> Samples:

@@ -58,8 +58,8 @@ class Case:
         image = self.samples.truth.ndim == 3
         found = []
         for null in (plugins.method(name, METHODS) for name in NULLS):
-            reads_x = not null.blind and "truth" not in null.needs
-            if not reads_x or (self.samples.x is not None and (image or "table" in null.inputs)):
+            readable = self.samples.x is not None and (image or "table" in null.inputs)
+            if null.blind or "truth" in null.needs or readable:
                 found.append(null)
         return found
 
