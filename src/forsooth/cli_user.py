@@ -9,6 +9,7 @@ import typer
 import forsooth
 from forsooth.errors import UsageError
 from forsooth.terminal import (
+    Answer,
     Device,
     Json,
     MethodMemory,
@@ -31,7 +32,6 @@ from forsooth.terminal import (
 
 if TYPE_CHECKING:
     from forsooth.runs import Run
-    from forsooth.user.results import Result
 
 RUNS = Path("forsooth-runs")  # where answers go that nobody gave a place
 NO_NULL = "No map here ignores the model: name random and sobel, too, and oracle, to see what a score is worth."
@@ -231,7 +231,7 @@ def score(
     shown(made, json=json)
 
 
-def told(made: "Result", title: str, folder: Path, *, json: bool, rows: str = "", spare: Sequence[str] = ()) -> None:
+def told(made: Answer, title: str, folder: Path, *, json: bool, rows: str = "", spare: Sequence[str] = ()) -> None:
     """An answer and where its page is, for a person or a script.
 
     rows   the file with all rows, to be named; empty: none
