@@ -128,6 +128,11 @@ class Subject:
             return int(2**self.seats.count)
         if self.request.anchor == "leverage":
             return self.samples + 2
+        return self.walks
+
+    @property
+    def walks(self) -> int:
+        """Coalitions of so many permutations."""
         return sampled_forwards(int(self.request.permutations), self.seats.count)
 
     @property
@@ -136,5 +141,4 @@ class Subject:
         share = SHARE_OF_FEW
         if self.seats.count > FEW:
             share = SHARE_OF_MANY
-        walks = sampled_forwards(int(self.request.permutations), self.seats.count)
-        return max(4 * self.seats.count, walks // share)
+        return max(4 * self.seats.count, self.walks // share)

@@ -114,8 +114,8 @@ def tasks_of(case: Case, cells: Store) -> Iterator[Task]:
     shared: Facts = {
         "dataset": case.samples.name,
         "metrics": versions([metric.name for metric in case.metrics]),
+        "emd_tolerance": case.request.emd_tolerance or None,
     }
-    shared["emd_tolerance"] = case.request.emd_tolerance or None
     for part in torch.arange(len(case.numbers)).split(AT_ONCE):
         shared["show"] = int(part[0]) == 0
         samples = put(part_of(case, part), cells, "samples")
