@@ -62,10 +62,14 @@ def answer_folder(out: Path | None, name: str) -> Path | None:
 
 def command(door: str, request: Any) -> str:
     """The words at the terminal that ask it again; empty where something lives in memory."""
-    options = {one.name: getattr(request, one.name) for one in fields(request)}
-    if not all(map(can_be_typed, options.values())):
-        return ""
-    return typed(door, {one.name: options[one.name] for one in fields(request) if options[one.name] != one.default})
+    options = {}
+    for one in fields(request):
+        value = getattr(request, one.name)
+        if not can_be_typed(value):
+            return ""
+        if value != one.default:
+            options[one.name] = value
+    return typed(door, options)
 
 
 def can_be_typed(value: Any) -> bool:

@@ -66,9 +66,10 @@ def train_and_explain(
         return with_training(explained, row, spec)
     accuracy = planting.accuracy_of(module, dataset, device=device)
     row = planting.training_row(dataset, accuracy, gate, shared)
-    explained = Cell(rows=not_asked(spec, asks, shared, BELOW_GATE))
     if row.status == "ok":
         explained = explain(module, spec, asks, shared.having(accuracy=accuracy, epoch=-1), columns)
+    else:
+        explained = Cell(rows=not_asked(spec, asks, shared, BELOW_GATE))
     return with_training(explained, row, spec)
 
 
