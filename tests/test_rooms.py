@@ -68,7 +68,7 @@ MAY_IMPORT = {
     | {
         *("games", "datasets", "models", "attributions", "scores", "counted", "frames", "stats", "suites", "report"),
         *("engine", "store", "plain", "plugins", "adapters", "arguments", "progress", "runs", "isolation"),
-        "importing",
+        *("importing", "surroundings"),
     },
     "arguments": FLOOR | {"plugins", "store", "attributions"},
     "terminal": {"progress", "errors"},

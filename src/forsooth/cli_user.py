@@ -1,5 +1,6 @@
 """The commands for one's own model and images: parse, call, print."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -8,6 +9,7 @@ import typer
 import forsooth
 from forsooth.errors import UsageError
 from forsooth.terminal import (
+    Answer,
     Device,
     Json,
     MethodMemory,
@@ -88,11 +90,8 @@ def bias(
         out=folder,
         progress=progress_of(quiet),
     )
-    if json:
-        return as_json(table=made.table, words=made.words, folder=folder, page=folder / "report.html")
-    answered(made, "M_bias, least biased first", spare=("relative", "worst", "failed"))
-    out.print(f"All rows: {(folder / 'bias.csv').resolve()}", highlight=False, soft_wrap=True)
-    opened(folder / "report.html")
+    spare = ("relative", "worst", "failed")
+    told(made, "M_bias, least biased first", folder, json=json, rows="bias.csv", spare=spare)
 
 
 def dryrun(
@@ -131,10 +130,7 @@ def dryrun(
         seed=seed,
         progress=progress_of(quiet),
     )
-    if json:
-        return as_json(table=made.table, words=made.words, folder=made.folder, page=made.folder / "report.html")
-    answered(made, "Share of the attribution on the artefact")
-    opened(made.folder / "report.html")
+    told(made, "Share of the attribution on the artefact", made.folder, json=json)
 
 
 def independence(
@@ -174,11 +170,7 @@ def independence(
         out=folder,
         progress=progress_of(quiet),
     )
-    if json:
-        return as_json(table=made.table, words=made.words, folder=folder, page=folder / "report.html")
-    answered(made, "attention to functionless patches, least first")
-    out.print(f"All rows: {(folder / 'independence.csv').resolve()}", highlight=False, soft_wrap=True)
-    opened(folder / "report.html")
+    told(made, "attention to functionless patches, least first", folder, json=json, rows="independence.csv")
 
 
 def check(
@@ -237,6 +229,21 @@ def score(
         progress=progress_of(quiet),
     )
     shown(made, json=json)
+
+
+def told(made: Answer, title: str, folder: Path, *, json: bool, rows: str = "", spare: Sequence[str] = ()) -> None:
+    """An answer and where its page is, for a person or a script.
+
+    rows   the file with all rows, to be named; empty: none
+    spare  columns that a narrow terminal has no room for
+    """
+    page = folder / "report.html"
+    if json:
+        return as_json(table=made.table, words=made.words, folder=folder, page=page)
+    answered(made, title, spare=spare)
+    if rows:
+        out.print(f"All rows: {(folder / rows).resolve()}", highlight=False, soft_wrap=True)
+    opened(page)
 
 
 def shown(made: "Run", *, json: bool) -> None:

@@ -191,7 +191,7 @@ class Ledger:
 
     def keep(self, task: Task, cell: Cell, seconds: float) -> None:
         """A task is over, and this is its cell."""
-        self.store.write(task.key, cell, about=_about(task, seconds))
+        self.store.write(task.key, cell, about=about_task(task, seconds))
         self.progress.step(task.name)
 
     def blocked(self, task: Task) -> str:
@@ -204,7 +204,7 @@ class Ledger:
         if reason:
             self.reasons[task.key] = reason
             failure = Cell(facts={"failed": True, "unfinished": True, "status": "error", "message": reason})
-            self.store.write(task.key, failure, about=_about(task, seconds=0.0))
+            self.store.write(task.key, failure, about=about_task(task, seconds=0.0))
         self.progress.step(task.name)
 
     def error(self, total: int) -> FailedTasks:
@@ -265,11 +265,11 @@ def run_task(task: Task, root: Path) -> str:
     with one_thread():
         cell = task.function(*needed, **typed(task.function, task.arguments))
     seconds = round(time.perf_counter() - begun, 6)
-    store.write(task.key, cell, about=_about(task, seconds))
+    store.write(task.key, cell, about=about_task(task, seconds))
     return task.key
 
 
-def _about(task: Task, seconds: float) -> dict[str, Any]:
+def about_task(task: Task, seconds: float) -> dict[str, Any]:
     """What `meta.json` of a cell says of its task."""
     return {
         "name": task.name,

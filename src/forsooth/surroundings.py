@@ -178,13 +178,14 @@ def differences(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
 
 def _same(one: Any, other: Any) -> bool:
     if isinstance(one, Tensor):
-        return _same_tensor(one, other)
+        return same_tensor(one, other)
     if isinstance(one, dict):
         return one.keys() == other.keys() and all(_same(one[key], other[key]) for key in one)
     return bool(one == other)
 
 
-def _same_tensor(one: Tensor, other: Tensor) -> bool:
+def same_tensor(one: Tensor, other: Tensor) -> bool:
+    """Equal in shape, type and every value; nan equals nan."""
     if one.dtype != other.dtype or one.shape != other.shape:
         return False
     return bool(torch.allclose(one, other.to(one.device), rtol=0, atol=0, equal_nan=True))

@@ -123,6 +123,9 @@ class Answer(Protocol):
     """A table with the words that go with it."""
 
     @property
+    def table(self) -> "pd.DataFrame": ...
+
+    @property
     def words(self) -> str: ...
 
     def shown(self) -> "pd.DataFrame": ...

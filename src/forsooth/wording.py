@@ -220,6 +220,11 @@ def paragraphs(package: str, template: str, **values: Any) -> list[str]:
     return [part.replace(f" {BREAK} ", "\n").translate(GIVEN_BACK) for part in parts if part]
 
 
+def text_of(package: str, template: str, **values: Any) -> str:
+    """All `paragraphs` of a template, with blank lines between them."""
+    return "\n\n".join(paragraphs(package, template, **values))
+
+
 @cache
 def _environment() -> "Environment":
     from jinja2 import Environment, StrictUndefined  # only who writes sentences pays for the import

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 import forsooth
 from forsooth import cli, cli_user
-from forsooth.user import pages
+from forsooth.user import pages, requests
 
 HOSTILE = "<script>alert(1)</script>"
 
@@ -152,10 +152,10 @@ def test_what_lives_in_memory_is_told_by_its_kind():
 
 def test_the_command_on_a_page_is_the_one_that_was_given(folder):
     request = forsooth.user.bias.BiasRequest(model="a:b", inputs="my x.npy", methods=("lime", "pfi"), target=1, seed=3)
-    assert pages.command("bias", request) == (
+    assert requests.command("bias", request) == (
         "forsooth bias --model a:b --inputs 'my x.npy' --methods lime,pfi --target 1 --seed 3"
     )
-    assert pages.command("bias", forsooth.user.bias.BiasRequest(model=own_models.FOREST, inputs="x.npy")) == ""
+    assert requests.command("bias", forsooth.user.bias.BiasRequest(model=own_models.FOREST, inputs="x.npy")) == ""
 
 
 def test_the_page_of_independence_shows_maps_without_and_with_the_patch(folder):

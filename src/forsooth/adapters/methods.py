@@ -28,6 +28,13 @@ class NamedMethod:
     def name(self) -> str:
         return self.method.name
 
+    @property
+    def kind(self) -> str:
+        """method, or null (it ignores the model)."""
+        if self.method.null:
+            return "null"
+        return "method"
+
     def identity(self) -> plugins.Identity:
         """What tells it from any other in the key of a task."""
         if self.portable:

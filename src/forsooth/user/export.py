@@ -35,6 +35,11 @@ class Samples:
     truth: Tensor
     x: Tensor | None = None
 
+    def at(self, rows: Tensor) -> "Samples":
+        """Those at these places (k,)."""
+        x = None if self.x is None else self.x[rows]
+        return Samples(self.name, tuple(self.ids[row] for row in rows.tolist()), self.truth[rows], x)
+
 
 def export(
     suite: Suite, settings: Any, choice: Choice, folder: Path, *, samples: int | None, split: str = "test"
@@ -51,12 +56,14 @@ def export(
         rows = rows_of(dataset, samples, split=split, seed=choice.seed)
         place = folder / re.sub(r"[^\w.-]+", "_", name)
         write(place, dataset, rows)
-        about = {"suite": suite.name, "dataset": name, "split": split, "seed": choice.seed}
-        store.write_atomically(place / ABOUT, json.dumps(about, indent=1).encode())
+        note(place, {"suite": suite.name, "dataset": name, "split": split, "seed": choice.seed})
         written.append(place)
-    listed = json.dumps([place.name for place in written], indent=1)
-    store.write_atomically(folder / ABOUT, listed.encode())
+    note(folder, [place.name for place in written])
     return written
+
+
+def note(folder: Path, about: Any) -> None:
+    store.write_atomically(folder / ABOUT, json.dumps(about, indent=1).encode())
 
 
 def rows_of(dataset: Dataset, samples: int | None, *, split: str, seed: int) -> Tensor:
@@ -108,6 +115,6 @@ def read_samples(folder: str | Path) -> Samples:
         raise UsageError(
             f"`truth` must be a folder of `forsooth export-data`; {file} lacks {', '.join(sorted(missing))}"
         )
-    ids = tuple(str(number) for number in arrays["sample"].tolist())
+    ids = tuple(map(str, arrays["sample"].tolist()))
     truth = torch.from_numpy(arrays["truth"])
     return Samples(Path(folder).resolve().name, ids, truth, torch.from_numpy(arrays["x"]))

@@ -1,10 +1,9 @@
 """Every answer leaves a page: its words, table and rows become the files of a run, from which the page is made."""
 
-import datetime
 import math
-import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
@@ -14,7 +13,8 @@ from torch import Tensor
 from forsooth import runs
 from forsooth.adapters.methods import NamedMethod
 from forsooth.records import Facts
-from forsooth.user.results import Result, as_text
+from forsooth.suites.album import Album
+from forsooth.user.results import Result, as_text, times
 
 MOST = 60  # values of a list that a page repeats; methods are fewer, texts may be many
 
@@ -31,7 +31,8 @@ class Page:
     facts     sentences that a reader must know
     scores    fields of run.json about scores and panels; none where nothing is ranked
     rows      of scores.parquet
-    pictures  name -> (h, w), each with an entry in `index`
+    album     pictures
+    seen      a sentence on them
     seconds   that the answer took
     """
 
@@ -44,8 +45,8 @@ class Page:
     facts: Sequence[str] = ()
     scores: Mapping[str, Any] = field(default_factory=dict)
     rows: Sequence[Mapping[str, Any]] = ()
-    pictures: Mapping[str, Tensor] = field(default_factory=dict)
-    index: Sequence[Mapping[str, Any]] = ()
+    album: Album = field(default_factory=partial(Album, {}))
+    seen: str = ""
     seconds: float = 0.0
 
 
@@ -69,7 +70,7 @@ class PagedResult(Result):
         """Write the page, with the rows behind it, into a folder, and return its path."""
         folder = Path(out)
         folder.mkdir(parents=True, exist_ok=True)
-        runs.keep_answer(folder, self.page.rows, self.page.pictures, run_facts(self))
+        runs.keep_answer(folder, self.page.rows, self.page.album.tensors, run_facts(self))
         return runs.write_page([folder])
 
 
@@ -77,6 +78,7 @@ def run_facts(result: PagedResult) -> Facts:
     """What run.json says of an answer: the advice first, the other words below, and the table as a person reads it."""
     page = result.page
     *words, advice = result.words.strip().split("\n\n")
+    seen = [page.seen] if page.album.pictures else []
     return {
         "suite": page.suite,
         "title": result.title,
@@ -92,12 +94,11 @@ def run_facts(result: PagedResult) -> Facts:
         **page.scores,
         "methods": dict(page.methods),
         "answer": advice.splitlines(),
-        "facts": [*words, *page.facts],
+        "facts": [*words, *page.facts, *seen],
         "table": as_text(result.shown()),
-        "pictures": list(page.index),
+        "pictures": page.album.pictures,
         "classes": [],
-        "started": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        "seconds": round(page.seconds, 1),
+        **times(page.seconds),
     }
 
 
@@ -123,35 +124,34 @@ def told(value: Any) -> Any:
     >>> told(("a", 2)), told(float("nan")), told(dict), told(["a text"] * 500)
     (['a', 2], None, 'type, given in Python', '500 values, given in Python')
     """
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if value is None or isinstance(value, str | int):
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if value is None or isinstance(value, str | int | float):
         return value
     if isinstance(value, Path):
         return str(value)
-    if isinstance(value, tuple | list):
-        if len(value) > MOST:
-            return f"{len(value)} values, given in Python"
-        return [told(part) for part in value]
     if isinstance(value, Mapping):
         return {str(name): told(part) for name, part in value.items()}
-    shape = getattr(value, "shape", None)
-    size = f" {tuple(shape)}" if shape is not None else ""
-    return f"{type(value).__name__}{size}, given in Python"
+    if isinstance(value, tuple | list) and len(value) <= MOST:
+        return [told(part) for part in value]
+    return f"{kind_of(value)}, given in Python"
 
 
-def command(door: str, request: Any) -> str:
-    """The words at the terminal that ask it again; empty where something lives in memory."""
-    words = ["forsooth", door]
-    for one in fields(request):
-        value = getattr(request, one.name)
-        parts = value if isinstance(value, tuple) else (value,)
-        if not all(isinstance(part, str | Path | int | float | None) for part in parts):
-            return ""
-        if value == one.default:
-            continue
-        words += [f"--{one.name.replace('_', '-')}", ",".join(map(str, parts))]
-    return shlex.join(words)
+def kind_of(value: Any) -> str:
+    """What a value is that cannot be told in full."""
+    if isinstance(value, tuple | list):
+        return f"{len(value)} values"
+    name = type(value).__name__
+    if hasattr(value, "shape"):
+        return f"{name} {tuple(value.shape)}"
+    return name
+
+
+def add_pictures(album: Album, pictures: Mapping[tuple[str, str], Tensor], place: int, label: Any) -> None:
+    """Add what belongs to one input, at that place among those with this label: kind and method -> (h, w)."""
+    for (kind, method), picture in pictures.items():
+        name = f"{kind}/{label}/{method}"
+        album.add(picture.float().cpu().contiguous(), name, place, kind=kind, method=method, label=label)
 
 
 def grey(x: Tensor) -> Tensor:

@@ -1,6 +1,7 @@
 """What the user's requests have in common: words that a task can carry, and a folder for the answer."""
 
-from collections.abc import Callable, Collection
+import shlex
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
@@ -10,6 +11,9 @@ from torch import nn
 from forsooth import store
 from forsooth.adapters import inputs, models
 from forsooth.records import Facts
+
+BLIND = ("random", "constant")  # maps that say nothing, beside which every method is judged
+NULLS = (*BLIND, "sobel", "laplace", "rectified_input", "oracle")  # the same where the truth is known
 
 
 class HasDigest(Protocol):
@@ -54,3 +58,32 @@ def answer_folder(out: Path | None, name: str) -> Path | None:
     if out is None:
         return None
     return store.free_folder(out, ("store", f"{name}.csv"), "answer")
+
+
+def command(door: str, request: Any) -> str:
+    """The words at the terminal that ask it again; empty where something lives in memory."""
+    options = {}
+    for one in fields(request):
+        value = getattr(request, one.name)
+        if not can_be_typed(value):
+            return ""
+        if value != one.default:
+            options[one.name] = value
+    return typed(door, options)
+
+
+def can_be_typed(value: Any) -> bool:
+    """Whether a value, or each of several, is a word or a number."""
+    parts = value if isinstance(value, tuple) else (value,)
+    return all(isinstance(part, str | Path | int | float | None) for part in parts)
+
+
+def typed(door: str, options: Mapping[str, Any], *words: Any) -> str:
+    """The line at the terminal; of several values with commas between them, of None and of no values nothing."""
+    line = ["forsooth", door, *map(str, words)]
+    for name, value in options.items():
+        if isinstance(value, tuple):
+            value = ",".join(map(str, value)) or None
+        if value is not None:
+            line += [f"--{name.replace('_', '-')}", str(value)]
+    return shlex.join(line)

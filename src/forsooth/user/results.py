@@ -1,8 +1,7 @@
 """What every answer to the user is: a table for a reader, the rows behind it, and the same in words."""
 
 import datetime
-import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
@@ -49,15 +48,23 @@ class Result:
         write_atomically(folder / f"{name}.md", self.markdown().encode())
 
 
-def times(begun: float) -> dict[str, str | float]:
-    """Now, and the seconds since an answer was begun, as run.json has them."""
+def times(seconds: float) -> dict[str, str | float]:
+    """Now, and the seconds that an answer took, as run.json has them."""
     now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-    return {"started": now, "seconds": round(time.monotonic() - begun, 1)}
+    return {"started": now, "seconds": round(seconds, 1)}
 
 
 def or_blank(values: Iterable[float], write: Callable[[float], str]) -> list[str]:
     """Numbers as they are written, and nothing where there is none."""
     return [write(value) if value == value else "" for value in values]
+
+
+def written(table: DataFrame, columns: Iterable[str], writers: Mapping[str, Callable[[float], str]]) -> DataFrame:
+    """These columns of a table for a reader, numbers as they are written, and each status with its message."""
+    shown = table.assign(status=with_messages(table))[list(columns)]
+    for name, write in writers.items():
+        shown[name] = or_blank(table[name], write)
+    return shown
 
 
 def with_messages(table: DataFrame) -> list[str]:

@@ -2,14 +2,20 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
+
+import torch
+from torch import Tensor
 
 from forsooth.adapters.methods import NamedMethod
 from forsooth.engine import Progress, execute, make_task
 from forsooth.progress import fitting_progress
 from forsooth.records import Cell, Facts, Task
+from forsooth.scores.promises import completeness_gap
 from forsooth.store import Store
+from forsooth.suites import explain
 
 Key = tuple[str, str | int]  # what kind of step, and which
 
@@ -30,6 +36,29 @@ class Step:
     task: Callable[..., Cell]
     arguments: Mapping[str, Any]
     needs: tuple[Key, ...] = ()
+
+
+def in_pieces(
+    kind: str,
+    title: str,
+    count: int,
+    size: int,
+    work: Callable[..., Cell],
+    task: Callable[..., Cell],
+    **arguments: Any,
+) -> dict[Key, Step]:
+    """Steps for `size` of the inputs each; `work` and `task` take `start` and `stop` beside the arguments."""
+    steps: dict[Key, Step] = {}
+    for start in range(0, count, size):
+        piece = {**arguments, "start": start, "stop": min(start + size, count)}
+        name = f"{title}: inputs {start} to {piece['stop'] - 1}"
+        steps[kind, start] = Step(name, partial(work, **piece), task, piece)
+    return steps
+
+
+def of_kind(cells: Mapping[Key, Cell], kind: str) -> list[Cell]:
+    """The cells of the steps of one kind, in their order."""
+    return [cell for (own, _), cell in cells.items() if own == kind]
 
 
 def carry_out(
@@ -78,3 +107,11 @@ def shared_arguments(words: Mapping[str, Any] | None, digest: str, methods: Sequ
     if words is None or not all(method.portable for method in methods):
         return None
     return {"words": words, "digest": digest}
+
+
+def gap_of(named: NamedMethod, question: explain.Question, answer: Cell) -> Tensor:
+    """How far each of the `maps` of an answer is from the sum that its method promises, (n,); nan without a promise."""
+    if not named.method.promise:
+        return torch.full((len(question.x),), torch.nan, dtype=torch.float64)
+    promised = explain.promised_of(named.method, question)
+    return completeness_gap(answer.tensors["maps"].to(promised.device), promised).cpu()

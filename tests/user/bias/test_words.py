@@ -17,7 +17,7 @@ def subject(exact=True, permutations=100):
         seats=Seats(None, 6, "features"),
         x=NOISE,
         kind="a function",
-        notes=("A note.",),
+        told={"left_out": ["id"], "hidden": "mean", "used": 9, "data": 10, "own_data": True, "probabilities": True},
         request=SimpleNamespace(permutations=permutations, anchor="permutations"),
         forwards=lambda: 64,
     )
@@ -47,7 +47,9 @@ POOR = ("gradient", 0.45, "C", False, True)
 def test_the_quick_are_named_beside_the_best_where_those_cost_much():
     text = words.summary(subject(), table(GOOD, QUICK, TIED, POOR), NOISE, {"lime"})
     assert text.splitlines()[0].startswith("25 inputs of a function, 6 features; Shapley values from all 64 coalitions")
-    assert "64 forward passes for an input. A note." in text
+    assert "64 forward passes for an input. Columns that the model was not fitted on play no part: id." in text
+    assert "Hidden features are replaced by the mean of 9 of the data, drawn evenly over the predicted classes." in text
+    assert "Shapley values explain the predicted probabilities." in text
     assert "Least biased: lime (m_bias 0.01, 95 % interval 0.005 to 0.02); it is clearly below all others." in text
     assert "lime, deep_lift and lrp beat both the constant and the random map; gradient does not." in text
     assert text.endswith(

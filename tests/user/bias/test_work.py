@@ -401,7 +401,7 @@ def test_all_predicted_classes_are_among_the_references(monkeypatch):
     about = prepare.prepare(sign, BiasRequest(model=sign, inputs=x[:2], data=x))
     assert about.references[:, 0].gt(0.5).sum() == 5 and about.references[:4, 0].gt(0.5).sum() == 2
     assert about.baseline.mean().item() == pytest.approx(0.5, abs=0.02)
-    assert "10 of the data, drawn evenly over the predicted classes" in about.notes[0]
+    assert about.told["used"] == 10 and about.told["data"] == len(x) and about.told["own_data"]
 
 
 def test_who_promises_a_sum_has_its_gap_beside():

@@ -1,6 +1,5 @@
 """The page of an answer: boards and curves as the suite has them, and maps of inputs beside their Shapley values."""
 
-import itertools
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,8 @@ from forsooth.suites.bias.plan import SEEN
 from forsooth.user.bias.request import BiasRequest
 from forsooth.user.bias.result import END, Judged
 from forsooth.user.bias.subject import Subject
-from forsooth.user.pages import Page, asked, command, described_methods, grey, plain_rows
+from forsooth.user.pages import Page, add_pictures, asked, described_methods, grey, plain_rows
+from forsooth.user.requests import command
 
 FACTORS = ("dataset", "model", "player", "end", "fraction")  # as in the suite, whose figures read them
 METRICS = ("m_bias", "relative_bias")
@@ -42,25 +42,23 @@ def page(
 ) -> Page:
     """What the page says beside table and words. rows: those of `BiasResult`."""
     panel = {"dataset": name_of(request.inputs), "player": subject.seats.noun}
-    album = album_of(subject, judged, panel)
-    anchor = {END: {"null": False, "cite": "", "settings": {}}}
     return Page(
         suite="bias",
         question=QUESTION,
         command=command("bias", request),
         settings=asked(request),
         seed=request.seed,
-        methods={**described_methods(chosen), **anchor},
-        facts=[MEANS, SEEN] if album.pictures else [MEANS],
+        methods={**described_methods(chosen), END: {"null": False, "cite": "", "settings": {}}},
+        facts=[MEANS],
         scores={
             "factors": list(FACTORS),
             "levels": {"end": list(bias.ENDS), "fraction": list(bias.FRACTIONS)},
             "metrics": {name: described_metric(scores.metric(name)) for name in METRICS},
             "exhibits": ["bias_curves", "examples"],
         },
-        rows=list(kept_rows(rows, judged, panel)),
-        pictures=album.tensors,
-        index=album.pictures,
+        rows=plain_rows(kept_rows(rows, judged).assign(suite="bias", part="scores", model_seed=0, **panel)),
+        album=album_of(subject, judged, panel),
+        seen=SEEN,
         seconds=seconds,
     )
 
@@ -72,20 +70,19 @@ def name_of(inputs: Any) -> str:
     return "inputs"
 
 
-def kept_rows(rows: pd.DataFrame, judged: Judged, panel: dict[str, str]) -> Iterator[dict[str, Any]]:
+def kept_rows(rows: pd.DataFrame, judged: Judged) -> pd.DataFrame:
     """The rows as those of a run; a method that gave no map has one for every group of players that others have."""
-    judged_by = rows[rows["end"].ne("") & ~rows["status"].isin(ABSENT)]
-    pairs = judged_by[["end", "fraction"]].drop_duplicates().itertuples(index=False, name=None)
-    groups = list(itertools.product(METRICS, pairs))
-    for row in plain_rows(rows):
-        null = judged.kinds[row["method"]] == "null"
-        model = {True: NO_MODEL, False: MODEL}[null]
-        own = {"suite": "bias", "part": "scores", "model_seed": 0, "model": model, **panel, **row}
-        if row["end"] or row["status"] in SCORED:
-            yield own
-        else:
-            for metric, (end, fraction) in groups:
-                yield {**own, "metric": metric, "end": end, "fraction": fraction}
+    rows = rows.assign(model=[model_of(method, judged) for method in rows["method"]])
+    told = rows["end"].ne("") | rows["status"].isin(SCORED)
+    groups = rows[["end", "fraction"]][rows["end"].ne("") & ~rows["status"].isin(ABSENT)].drop_duplicates()
+    metrics = pd.DataFrame({"metric": METRICS})
+    silent = rows[~told].drop(columns=["metric", "end", "fraction"]).merge(metrics, how="cross")
+    return pd.concat([rows[told], silent.merge(groups, how="cross")])
+
+
+def model_of(method: str, judged: Judged) -> str:
+    """The model that a row or a picture is of; empty methods are those of the inputs themselves."""
+    return {"null": NO_MODEL}.get(judged.kinds.get(method, ""), MODEL)
 
 
 def album_of(subject: Subject, judged: Judged, panel: dict[str, str]) -> Album:
@@ -94,10 +91,9 @@ def album_of(subject: Subject, judged: Judged, panel: dict[str, str]) -> Album:
     if subject.seats.labels.ndim != 2 or subject.stage.head is not None:
         return album
     for label, place, sample in shown_inputs(judged.target.tolist()):
-        for (kind, method), picture in looked_at(subject, judged, sample).items():
-            model = {True: NO_MODEL, False: MODEL}[judged.kinds.get(method) == "null"]
-            about = {"model": model, "kind": kind, "method": method}
-            album.add(picture.float().cpu().contiguous(), f"{kind}/{label}/{method}", place, label=label, **about)
+        add_pictures(album, looked_at(subject, judged, sample), place, label)
+    for line in album.pictures:
+        line["model"] = model_of(line["method"], judged)
     return album
 
 

@@ -26,12 +26,6 @@ PREDICTED = 10_000  # of the data: asked for their predicted class, so that all 
 LARGE = 64  # pixels from which patches play by default
 GRID = 8  # and how many of these along each axis
 SHARED = ("mean", "channel_mean", "zero")  # baselines that are the same for all inputs
-REPLACED_BY = {
-    "mean": "the mean of {data}",
-    "channel_mean": "the mean of each channel of {data}",
-    "zero": "zeros",
-    "blur": "the blurred input",
-}
 
 
 @dataclass(frozen=True)
@@ -64,7 +58,7 @@ def prepare(thing: Any, request: BiasRequest) -> Subject:
     references = stage.reached(references_of(request, adapted.model, data, outputs))
     stage = behind_rows(stage, references, request.baseline)
     request = replace(request, baseline=token_or_kind(request.baseline, adapted, x))
-    stand_in, replacement = stand_in_of(request, stage, x, references, of=len(data))
+    stand_in, hidden, used = stand_in_of(request, stage, x, references)
     target = inputs.targets(request.target, outputs)
     model = models.digest(thing, str(request.model), outputs)
     if given.table is not None:
@@ -80,7 +74,14 @@ def prepare(thing: Any, request: BiasRequest) -> Subject:
         baseline=stand_in,
         exact=is_exact(request.permutations, seats.count),
         kind=adapted.kind,
-        notes=(*not_fitted(given), f"Hidden {seats.noun} {replacement}.", output_note(adapted, outputs)),
+        told={
+            "left_out": given.left_out,
+            "hidden": hidden,
+            "used": used,
+            "data": len(data),
+            "own_data": request.data is not None,
+            "probabilities": "estimator" in adapted.kind or models.are_probabilities(outputs),
+        },
         digest=digest(request, model, x, target, data),
     )
 
@@ -119,13 +120,6 @@ def behind_rows(stage: Stage, references: Tensor, baseline: Any) -> Stage:
     if stage.table is None:
         return stage
     return replace(stage, model=stage.table.behind(references[: tables.rows_of(baseline)]))
-
-
-def not_fitted(given: Given) -> tuple[str, ...]:
-    """A sentence on columns that play no part, if there are any."""
-    if not given.left_out:
-        return ()
-    return (f"Columns that the model was not fitted on play no part: {', '.join(given.left_out)}.",)
 
 
 def data_of(request: BiasRequest, x: Tensor, given: Given, adapted: models.Adapted) -> Tensor:
@@ -169,10 +163,11 @@ def cut(adapted: models.Adapted, given: Any) -> Stage:
     check_cut(adapted, given)
     assert adapted.module is not None
     name = given.removeprefix("units:")
-    parts = [part for part, _ in adapted.module.named_modules() if part and part.startswith(adapted.inner)]
+    inner = [part for part, _ in adapted.module.named_modules() if part and part.startswith(adapted.inner)]
+    parts = [part.removeprefix(adapted.inner) for part in inner]
+    if name not in parts:
+        raise unknown(name, parts, argument="players units:")
     layer = f"{adapted.inner}{name}"
-    if layer not in parts:
-        raise unknown(name, [part.removeprefix(adapted.inner) for part in parts], argument="players units:")
     head, tail = layers.split(adapted.module, layer)
     return Stage(tail, head, layer)
 
@@ -198,27 +193,24 @@ def by_default(given: Any, adapted: models.Adapted, shown: Tensor) -> Any:
     return "pixels"
 
 
-def stand_in_of(request: BiasRequest, stage: Stage, x: Tensor, references: Tensor, *, of: int) -> tuple[Tensor, str]:
-    """What stands for a hidden player of the inputs x (n, *shape), and how it is called.
+def stand_in_of(request: BiasRequest, stage: Stage, x: Tensor, references: Tensor) -> tuple[Tensor, str, int]:
+    """What stands for a hidden player of the inputs x (n, *shape), what that is, and how many data it was made from.
 
-    references  (k, *played shape), drawn from so many data as `of` says
+    references  (k, *played shape), drawn from the data
     """
     kind = request.baseline
     if stage.table is not None:
-        whose = name_of_data(request, stage.rows, of).replace(" of ", " rows of ", 1)
-        words = f"take the values of {whose}; the outputs are averaged over these rows"
-        return torch.full_like(x[0], tables.HIDDEN), words
+        return torch.full_like(x[0], tables.HIDDEN), tables.ROWS, stage.rows
     if not isinstance(kind, str) or inputs.is_file(kind):
         values, _ = inputs.numbers(kind, "baseline")
         if not bool(values.isfinite().all()):
             raise UsageError("`baseline` must be finite numbers, got nan or infinity")
-        return baseline(values, stage.reached(x), references), "are replaced by values of your own"
+        return baseline(values, stage.reached(x), references), "own", 0
     if kind not in KINDS:
         raise unknown(kind, (*KINDS, tables.ROWS, "file.npy"), argument="baseline")
     if kind in SHARED:
         x = x[:1]  # the same for all inputs, so the layer need not see them
-    whose = name_of_data(request, len(references), of)
-    return baseline(kind, stage.reached(x), references), f"are replaced by {REPLACED_BY[kind].format(data=whose)}"
+    return baseline(kind, stage.reached(x), references), kind, len(references)
 
 
 def token_or_kind(baseline: Any, adapted: models.Adapted, x: Tensor) -> Any:
@@ -231,22 +223,6 @@ def token_or_kind(baseline: Any, adapted: models.Adapted, x: Tensor) -> Any:
             f"`baseline` token:ID must be that of a classifier of texts, with a whole number, got {baseline}"
         )
     return adapted.token(int(number)).expand(x.shape[1:])
-
-
-def name_of_data(request: BiasRequest, used: int, of: int) -> str:
-    whose = "the data"
-    if request.data is None:
-        whose = "the inputs"
-    if used < of:
-        return f"{used:,} of {whose}, drawn evenly over the predicted classes"
-    return whose
-
-
-def output_note(adapted: models.Adapted, outputs: Tensor) -> str:
-    """A sentence on what is explained, given the outputs (n, classes)."""
-    if "estimator" in adapted.kind or models.are_probabilities(outputs):
-        return "Shapley values explain the predicted probabilities."
-    return "Shapley values explain the model's outputs as they are."
 
 
 def digest(request: BiasRequest, model: str, *tensors: Tensor) -> str:

@@ -8,7 +8,7 @@ from forsooth.engine import Progress, one_thread
 from forsooth.games.values import rows_at_once
 from forsooth.records import UsageError
 from forsooth.user.bias.subject import Subject
-from forsooth.wording import duration
+from forsooth.wording import duration, joined
 
 WORTH_TELLING = 20.0  # seconds
 ENTRIES = 2**14  # of the inputs on which a forward is timed: of few rows a call takes as long as of many
@@ -48,7 +48,7 @@ def cheaper(subject: Subject) -> str:
         ways = ["fewer inputs", "fewer rows for what is hidden (baseline rows:5)"]
     if not subject.exact and subject.request.anchor != "leverage":
         ways.append("anchor leverage, at a fifth to a tenth of the forwards")
-    return f"cheaper are {', '.join(ways[:-1])} or {ways[-1]}"
+    return f"cheaper are {joined(ways, 'or')}"
 
 
 def seconds_of_one(subject: Subject) -> float:

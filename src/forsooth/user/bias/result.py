@@ -19,12 +19,13 @@ from forsooth.stats.panels import Floats
 from forsooth.suites import explain
 from forsooth.suites.bias import anchor as anchors
 from forsooth.user.pages import PagedResult
-from forsooth.user.results import or_blank, with_messages
+from forsooth.user.results import written
 from forsooth.wording import share, significant
 
 END = "shapley"  # the other end of the scale: Shapley values of another seed, or the anchor itself where it is exact
 NULLS = ("constant", "random")
 SHOWN = ("method", "m_bias", "low", "high", "relative", "worst", "group", "failed", "status")
+NUMBERS = ("m_bias", "low", "high", "relative")
 ROWS = ("method", "sample", "target", "end", "fraction", "metric", "value", "error", "players", "noise")
 Pairs = Sequence[tuple[str, float]]
 
@@ -55,12 +56,7 @@ class BiasResult(PagedResult):
 
     def shown(self) -> pd.DataFrame:
         """The table for a reader: three digits, and empty where there is no number."""
-        shown = self.table[list(SHOWN)].copy()
-        for name in ("m_bias", "low", "high", "relative"):
-            shown[name] = or_blank(self.table[name], significant)
-        shown["failed"] = or_blank(self.table["failed"], share)
-        shown["status"] = with_messages(self.table)
-        return shown
+        return written(self.table, SHOWN, {**dict.fromkeys(NUMBERS, significant), "failed": share})
 
 
 @dataclass(frozen=True)
@@ -83,22 +79,19 @@ class Judged:
     @property
     def maps(self) -> dict[str, Tensor]:
         """method -> (n, players), of those that gave maps."""
-        cells = self.answers.items()
-        return {name: cell.tensors["players"] for name, cell in cells if "players" in cell.tensors}
+        return {name: cell.tensors["players"] for name, cell in self.answers.items() if "players" in cell.tensors}
 
     @property
     def silent(self) -> dict[str, Mapping[str, Any]]:
         """method -> status and message, of those that gave none."""
-        cells = self.answers.items()
-        return {name: cell.facts for name, cell in cells if "players" not in cell.tensors}
+        return {name: cell.facts for name, cell in self.answers.items() if "players" not in cell.tensors}
 
 
 def tabled(judged: Judged) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The table and the rows of `BiasResult`."""
     lines = compared(judged.maps, judged.anchor)
     for name, facts in judged.silent.items():
-        state = {"status": facts["status"], "message": facts["message"]}
-        lines.append({"method": name, "group": "", "worst": "", **state})
+        lines.append({"method": name, "group": "", "worst": "", "status": facts["status"], "message": facts["message"]})
     rows = all_rows(judged)
     table = pd.DataFrame(lines)
     table["kind"] = table["method"].map(judged.kinds)
@@ -110,22 +103,24 @@ def tabled(judged: Judged) -> tuple[pd.DataFrame, pd.DataFrame]:
 def all_rows(judged: Judged) -> pd.DataFrame:
     """One line per method, input, end, fraction and metric, and one per input of a method that gave no maps."""
     rows: list[Row] = []
-    samples = range(len(judged.target))
     for name, attribution in judged.maps.items():
-        rows += rows_of(Row("bias", "scores", method=name), attribution, judged.anchor, judged.answers[name])
+        rows += rows_of(template(name), attribution, judged.anchor, judged.answers[name])
     for name, facts in judged.silent.items():
-        rows += explain.no_scores(Row("bias", "scores", method=name).having(end=""), ["m_bias"], samples, facts)
+        rows += explain.no_scores(template(name), ["m_bias"], range(len(judged.target)), facts)
     frame = pd.DataFrame([row.flat() for row in rows])
-    return frame.assign(
-        target=frame["sample"].map(dict(enumerate(judged.target.tolist()))),
-        noise=frame["sample"].map(dict(enumerate(judged.noise))),
-    )
+    samples = frame["sample"].to_numpy()
+    return frame.assign(target=judged.target.cpu().numpy()[samples], noise=np.array(judged.noise)[samples])
+
+
+def template(name: str) -> Row:
+    """What all rows of a method share."""
+    return Row("bias", "scores", method=name, columns={"end": ""})
 
 
 def rows_of(template: Row, attribution: Tensor, anchor: Estimate, answer: Cell) -> list[Row]:
     """Rows of a method that gave attribution (n, players), and of its gaps where it promises a sum."""
     rows = anchors.biases(template, attribution, anchor, ends=bias.ENDS, fractions=bias.FRACTIONS, ties="share")
-    return explain.promise_rows(template.having(end=""), rows, answer.tensors.get("gap"), range(len(attribution)))
+    return explain.promise_rows(template, rows, answer.tensors.get("gap"), range(len(attribution)))
 
 
 def compared(maps: Mapping[str, Tensor], anchor: Estimate) -> list[dict[str, Any]]:

@@ -10,6 +10,8 @@ from forsooth.games import players
 from forsooth.games.shapley import MOST_PLAYERS
 from forsooth.records import UsageError
 
+NOUNS = {"words": "words", "grid": "patches", "pixels": "pixels"}  # what a player is called
+
 
 @dataclass(frozen=True)
 class Seats:
@@ -41,13 +43,10 @@ def labels_of(given: Any, shape: tuple[int, ...]) -> tuple[Tensor, str]:
     if given.startswith("units:"):
         return players.pixels(shape), "units"
     labels = players.parse(given, shape)
-    if given == "words":
-        return labels, "words"
-    if given.startswith("grid"):
-        return labels, "patches"
-    if given == "pixels" and len(shape) > 1:
-        return labels, "pixels"
-    return labels, "features"
+    noun = NOUNS.get(given.partition(":")[0], "features")
+    if given == "pixels" and len(shape) == 1:
+        noun = "features"
+    return labels, noun
 
 
 def is_exact(permutations: int | str, count: int) -> bool:

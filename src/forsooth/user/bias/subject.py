@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from forsooth import chunks
 from forsooth.adapters import tables, texts
 from forsooth.games.values import Game, Model, game
-from forsooth.records import UsageError
+from forsooth.records import Facts, UsageError
 from forsooth.user.bias.request import BiasRequest
 from forsooth.user.bias.seats import Seats, sampled_forwards
 
@@ -79,7 +79,8 @@ class Subject:
     baseline    (*played shape) or (n, *played shape)
     exact       all coalitions are played, instead of `permutations` random orders
     kind        the model, in words
-    notes       sentences that a reader of the answer must know
+    told        what the words say beside: columns that were left out; what stands for hidden players, and from how
+                many of the data it was made; whether probabilities are explained
     digest      tells this subject from any other; empty where something lives in memory
     """
 
@@ -93,7 +94,7 @@ class Subject:
     baseline: Tensor
     exact: bool
     kind: str
-    notes: tuple[str, ...]
+    told: Facts
     digest: str
 
     @property
@@ -127,6 +128,11 @@ class Subject:
             return int(2**self.seats.count)
         if self.request.anchor == "leverage":
             return self.samples + 2
+        return self.walks
+
+    @property
+    def walks(self) -> int:
+        """Coalitions of so many permutations."""
         return sampled_forwards(int(self.request.permutations), self.seats.count)
 
     @property
@@ -135,5 +141,4 @@ class Subject:
         share = SHARE_OF_FEW
         if self.seats.count > FEW:
             share = SHARE_OF_MANY
-        walks = sampled_forwards(int(self.request.permutations), self.seats.count)
-        return max(4 * self.seats.count, walks // share)
+        return max(4 * self.seats.count, self.walks // share)

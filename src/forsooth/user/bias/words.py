@@ -2,17 +2,19 @@
 
 from collections.abc import Collection, Sequence
 
-import numpy as np
 import pandas as pd
 
 from forsooth.attributions import METHODS
+from forsooth.frames import only, without
+from forsooth.records import Facts
 from forsooth.report.promises import broken_promises, with_word
 from forsooth.scores.convergence import UNCONVERGED, not_converged
 from forsooth.stats.differences import enough_for_pairs
 from forsooth.user.bias.subject import Subject
-from forsooth.wording import paragraphs
+from forsooth.wording import text_of
 
 SAME = 1e-5  # M_bias below which a map differs from the Shapley values by rounding alone
+# They hide parts of the input, and give exact Shapley values where they play all coalitions: they are the anchor.
 PLAYERS_OF_COALITIONS = {method.name for method in METHODS if method.hides and method.promise}
 FEW = 20  # inputs from which intervals say something of other inputs
 
@@ -24,27 +26,20 @@ def summary(subject: Subject, table: pd.DataFrame, noise: Sequence[float], costl
     noise   (n,) share of noise in the squared norm of the Shapley values, nan where they are all zero
     costly  methods that take many passes for a map
     """
-    methods = table[table["m_bias"].notna() & table["kind"].eq("method")]
+    methods = only(table, kind="method").dropna(subset="m_bias")
     beats = methods[["beats_constant", "beats_random"]].astype(bool).all(axis=1)
     winners = methods[beats]
     losers = methods[~beats]
-    finite = [share for share in noise if share == share]
-    rough = [share for share in finite if share >= UNCONVERGED]
-    unconverged = ""
-    if rough and not subject.exact:
-        unconverged = not_converged(float(np.median(rough)), int(subject.request.permutations))
     promises = broken_promises(table.set_index("method"))
     best = first_group(winners)
     cheaper: list[str] = []
     if set(best) <= set(costly):
-        cheaper = first_group(winners[~winners["method"].isin(costly)])
+        cheaper = first_group(without(winners, method=costly))
     rivals = int(table["group"].ne("").sum())  # methods and nulls that are compared with each other
-    parts = paragraphs(
+    return text_of(
         __package__,
         "words.jinja",
         subject=subject,
-        inputs=len(noise),
-        scored=len(finite),
         few=FEW,
         needed=enough_for_pairs(rivals),
         rivals=rivals,
@@ -55,22 +50,27 @@ def summary(subject: Subject, table: pd.DataFrame, noise: Sequence[float], costl
         unbeaten=unbeaten(losers),
         best_of_winners=with_word(best, promises),
         cheaper=with_word(cheaper, promises),
-        floor=table["m_bias"][table["kind"].eq("anchor")].max(),
+        floor=only(table, kind="anchor")["m_bias"].max(),
         promises=promises,
-        same=the_anchor_itself(methods, exact=subject.exact),
-        rough=len(rough),
-        unconverged=unconverged,
-        noisy=not subject.exact and np.median(finite or [0.0]) >= UNCONVERGED,
-        split=methods[methods["m_bias_split"].notna()].to_dict("records"),
+        same=only(methods[methods["m_bias"].lt(SAME)], method=PLAYERS_OF_COALITIONS)["method"].tolist(),
+        **on_noise(subject, pd.Series(noise, dtype=float)),
     )
-    return "\n\n".join(parts)
 
 
-def the_anchor_itself(methods: pd.DataFrame, *, exact: bool) -> list[str]:
-    """Those that hide parts of the input and give exact Shapley values to the last digits: they are the anchor."""
-    if not exact:
-        return []
-    return [name for name in methods["method"][methods["m_bias"].lt(SAME)] if name in PLAYERS_OF_COALITIONS]
+def on_noise(subject: Subject, noise: "pd.Series[float]") -> Facts:
+    """How much of the Shapley values is noise, (n,): what the template says of it."""
+    known = noise.dropna()
+    rough = known[known.ge(UNCONVERGED)]
+    unconverged = ""
+    if len(rough) and not subject.exact:
+        unconverged = not_converged(float(rough.median()), int(subject.request.permutations))
+    return {
+        "inputs": len(noise),
+        "scored": len(known),
+        "rough": len(rough),
+        "unconverged": unconverged,
+        "noisy": not subject.exact and known.median() >= UNCONVERGED,
+    }
 
 
 def first_group(methods: pd.DataFrame) -> list[str]:

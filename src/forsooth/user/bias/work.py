@@ -2,14 +2,16 @@
 
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from forsooth import chunks, plugins, seeds
+from forsooth import plugins, seeds
 from forsooth.adapters import inputs, methods, models, tables, texts
 from forsooth.adapters.methods import NamedMethod
 from forsooth.attributions import METHODS
@@ -19,7 +21,6 @@ from forsooth.games.anchors import leverage
 from forsooth.games.shapley import Estimate, exact, joined, permutation
 from forsooth.progress import fitting_progress
 from forsooth.records import Cell, Method
-from forsooth.scores.promises import completeness_gap
 from forsooth.suites import explain
 from forsooth.suites.bias import anchor as anchors
 from forsooth.user.bias import page, price, words
@@ -27,15 +28,14 @@ from forsooth.user.bias.prepare import prepare, prepare_again
 from forsooth.user.bias.request import BiasRequest
 from forsooth.user.bias.result import END, BiasResult, Judged, tabled
 from forsooth.user.bias.subject import Subject
-from forsooth.user.requests import answer_folder
-from forsooth.user.steps import Key, Step, carry_out, shared_arguments
+from forsooth.user.requests import BLIND, answer_folder
+from forsooth.user.steps import Key, Step, carry_out, gap_of, in_pieces, of_kind, shared_arguments
 
 DEFAULTS = (
     "grad_cam",
     *("gradient", "gradient_x_input", "smooth_grad", "integrated_gradients", "guided_backprop", "lrp", "deep_lift"),
     *("deep_shap", "gradient_shap", "kernel_shap", "lime", "shapley_sampling", "pfi"),
 )
-NULLS = ("random", "constant")
 ANCHOR = "anchor"
 UNREADABLE = (
     "reads numbers, and this table is played by values: what hides whole columns can be asked (kernel_shap, lime, "
@@ -69,23 +69,26 @@ def answer(
     judged = judged_from(subject, chosen, cells)
     table, rows = tabled(judged)
     costly = {one.name for one in chosen if one.method.cost != "passes"}
+    shown = page.page(request, subject, chosen, judged, rows, time.monotonic() - begun)
     summary = words.summary(subject, table, judged.noise, costly)
-    seconds = time.monotonic() - begun
-    shown = page.page(request, subject, chosen, judged, rows, seconds)
     return BiasResult(table, rows, summary, page=shown).kept(folder, "bias")
 
 
 def chosen_methods(subject: Subject) -> list[NamedMethod]:
     """The methods to judge, and behind them the nulls, which are always judged."""
-    suitable = [name for name in DEFAULTS if suits(plugins.method(name, METHODS), subject)]
-    return methods.with_nulls(subject.request.methods or suitable, NULLS, METHODS, reserved=END)
+    suitable = [name for name in DEFAULTS if not shut_out(plugins.method(name, METHODS), subject)]
+    return methods.with_nulls(subject.request.methods or suitable, BLIND, METHODS, reserved=END)
 
 
-def suits(method: Method, subject: Subject) -> bool:
-    """Whether a method is asked by default."""
+def shut_out(method: Method, subject: Subject) -> str:
+    """Why a method that looks into a model cannot look into this one; empty where it can. None such is a default."""
+    if not subject.stage.open and {"gradient", "module"} & set(method.needs):
+        return f"{method.name} needs a torch module, and the model is {closed(subject)}"
     if "layer" in method.needs and not speaks_of_units(method, subject):
-        return False
-    return subject.stage.open or not {"gradient", "module"} & set(method.needs)
+        return (
+            f"{method.name} reads a layer: it can be judged on the units of one, as grad_cam with players units:LAYER"
+        )
+    return ""
 
 
 def speaks_of_units(method: Method, subject: Subject) -> bool:
@@ -103,10 +106,9 @@ def unable(named: NamedMethod, subject: Subject) -> str:
         return f"{name} {UNREADABLE}"
     if named.own:
         return ""
-    if not subject.stage.open and {"gradient", "module"} & set(method.needs):
-        return f"{name} needs a torch module, and the model is {closed(subject)}"
-    if "layer" in method.needs and not speaks_of_units(method, subject):
-        return f"{name} reads a layer: it can be judged on the units of one, as grad_cam with players units:LAYER"
+    reason = shut_out(method, subject)
+    if reason:
+        return reason
     image = subject.references.ndim > 2 and subject.stage.head is None
     if not image and set(method.inputs) == {"image"} and not speaks_of_units(method, subject):
         return f"{name} reads an image, and these are {subject.seats.noun}"
@@ -128,16 +130,12 @@ def steps_of(subject: Subject, chosen: Sequence[NamedMethod]) -> dict[Key, Step]
 
     Where the anchor is sampled, it is sampled once more for the other end of the scale.
     """
+    roles = {ANCHOR: "Shapley values"}
+    if not subject.exact:
+        roles[END] = "Shapley values, again"
     steps: dict[Key, Step] = {}
-    roles = {ANCHOR: "Shapley values", END: "Shapley values, again"}
-    if subject.exact:
-        del roles[END]
     for role, title in roles.items():
-        for start in range(0, len(subject.x), AT_ONCE):
-            stop = min(start + AT_ONCE, len(subject.x))
-            work = partial(play, subject, role=role, start=start, stop=stop)
-            piece = {"role": role, "start": start, "stop": stop}
-            steps[role, start] = Step(f"{title}: inputs {start} to {stop - 1}", work, play_task, piece)
+        steps |= in_pieces(role, title, len(subject.x), AT_ONCE, partial(play, subject), play_task, role=role)
     for one in chosen:
         asking = partial(explain_players, subject, one)
         steps["method", one.name] = Step(f"explain: {one.name}", asking, explain_task, one.identity())
@@ -146,37 +144,30 @@ def steps_of(subject: Subject, chosen: Sequence[NamedMethod]) -> dict[Key, Step]
 
 def judged_from(subject: Subject, chosen: Sequence[NamedMethod], cells: Mapping[Key, Cell]) -> Judged:
     """All that is compared, from the cells of all steps."""
-    anchor = anchors.joined([cell for (role, _), cell in cells.items() if role == ANCHOR])
-    answers = {str(name): cell for (role, name), cell in cells.items() if role == "method"}
-    kinds = {one.name: "null" if one.method.null else "method" for one in chosen}
+    anchor = anchors.joined(of_kind(cells, ANCHOR))
+    other_end = anchors.joined(of_kind(cells, END) or of_kind(cells, ANCHOR))
+    answers = {one.name: cells["method", one.name] for one in chosen if ("method", one.name) in cells}
+    end = Cell(tensors={"players": other_end.estimate.values})
     return Judged(
         anchor=anchor.estimate,
         noise=noise_of(anchor),
         target=subject.target,
-        answers={**answers, END: other_end(anchor, cells), **skipped(subject, chosen)},
-        kinds={**kinds, END: "anchor"},
+        answers={**answers, END: end, **skipped(subject, chosen)},
+        kinds={**{one.name: one.kind for one in chosen}, END: "anchor"},
     )
 
 
 def noise_of(anchor: anchors.Anchor) -> list[float]:
     """The share of noise in the squared norm of the Shapley values of each input, nan where they are all zero."""
-    zero = (anchor.estimate.values == 0).all(1).tolist()
-    return [float("nan") if empty else share for share, empty in zip(anchor.noise, zero, strict=True)]
-
-
-def other_end(anchor: anchors.Anchor, cells: Mapping[Key, Cell]) -> Cell:
-    """The Shapley values sampled once more, or the anchor itself where it is exact."""
-    resampled = [cell for (role, _), cell in cells.items() if role == END]
-    if resampled:
-        anchor = anchors.joined(resampled)
-    return Cell(tensors={"players": anchor.estimate.values})
+    zero = (anchor.estimate.values == 0).all(1).cpu().numpy()
+    noise: list[float] = np.where(zero, np.nan, anchor.noise).tolist()
+    return noise
 
 
 def skipped(subject: Subject, chosen: Sequence[NamedMethod]) -> dict[str, Cell]:
     """method -> why it was not asked."""
     reasons = {one.name: unable(one, subject) for one in chosen}
-    facts = {name: {"status": "skipped", "message": reason} for name, reason in reasons.items() if reason}
-    return {name: Cell(facts=own) for name, own in facts.items()}
+    return {name: Cell(facts={"status": "skipped", "message": why}) for name, why in reasons.items() if why}
 
 
 @task("user.bias_play", version=3)
@@ -210,40 +201,46 @@ def estimate(subject: Subject, role: str, start: int, stop: int) -> Estimate:
 
 def explain_players(subject: Subject, named: NamedMethod) -> Cell:
     """What a method says of every player, (n, players), or why it says nothing. The others go on whatever it does."""
-    method = named.method
-    answer = answer_of(subject, named)
+    ask = answer_of
+    if speaks_of_units(named.method, subject):
+        ask = answer_of_units
+    answer = ask(subject, named)
     if answer.facts["status"] != "ok":
         return answer
-    maps = answer.tensors["maps"].to(subject.x.device)
+    tensors = dict(answer.tensors)
+    maps = tensors.pop("maps").to(subject.x.device)
     labels, count = players.seats(maps, subject.seats.labels)
     channels: Any = "sum"
-    if method.values == "derivative":
+    if named.method.values == "derivative":
         channels = subject.request.channels
-    tensors = {"players": players.collect(maps.detach(), labels, count, channels=channels).cpu()}
-    if method.promise and not speaks_of_units(method, subject):
-        tensors["gap"] = completeness_gap(maps, promised(subject, named)).cpu()
+    tensors["players"] = players.collect(maps, labels, count, channels=channels).cpu()
     return Cell(tensors=tensors, facts=answer.facts)
 
 
 def answer_of(subject: Subject, named: NamedMethod) -> Cell:
-    """The maps of all inputs, (n, *played shape), or (n, 1, *places of the layer) of a method that speaks of units."""
+    """The tensors `maps` of all inputs, (n, *played shape), and `gap` (n,)."""
     seed = seeds.derive(subject.request.seed, named.name)
-    if speaks_of_units(named.method, subject):
-        try:
-            with explain.lent_randomness(seed):
-                maps = unit_maps(named.method, subject)
-        except (Exception, SystemExit) as error:  # a user's method may raise anything, or leave
-            return Cell(facts=explain.refusal(error))
-        return Cell(tensors={"maps": maps.detach()}, facts={"status": "ok", "message": ""})
     # A null ignores the model, so it may see all inputs at once even where the model cannot.
     size = len(subject.x) if named.method.null else subject.step
     parts: list[Cell] = []
     for places in torch.arange(len(subject.x)).split(size):
         asked = question(subject, named, places)
-        parts.append(explain.answered(named.method, asked, seed=seed, wrap=methods.accepting_arrays))
-        if parts[-1].facts["status"] != "ok":
-            return parts[-1]
-    return Cell(tensors={"maps": torch.cat([part.tensors["maps"] for part in parts])}, facts=parts[0].facts)
+        made = explain.answered(named.method, asked, seed=seed, wrap=methods.accepting_arrays)
+        if made.facts["status"] != "ok":
+            return made
+        parts.append(replace(made, tensors={**made.tensors, "gap": gap_of(named, asked, made)}))
+    tensors = {name: torch.cat([part.tensors[name] for part in parts]) for name in parts[0].tensors}
+    return Cell(tensors=tensors, facts=parts[0].facts)
+
+
+def answer_of_units(subject: Subject, named: NamedMethod) -> Cell:
+    """The tensor `maps` (n, 1, *places of the layer) of a method that speaks of units."""
+    try:
+        with explain.lent_randomness(seeds.derive(subject.request.seed, named.name)):
+            maps = unit_maps(named.method, subject)
+    except (Exception, SystemExit) as error:  # a user's method may raise anything, or leave
+        return Cell(facts=explain.refusal(error))
+    return Cell(tensors={"maps": maps.detach()}, facts={"status": "ok", "message": ""})
 
 
 def unit_maps(method: Method, subject: Subject) -> Tensor:
@@ -273,14 +270,3 @@ def question(subject: Subject, named: NamedMethod, places: Tensor) -> explain.Qu
         samples=places,
         whole=named.own,
     )
-
-
-def promised(subject: Subject, named: NamedMethod) -> Tensor:
-    """What the maps of a method promise to sum to, (n,), with the baseline of the game where it takes one."""
-
-    def of(places: Tensor) -> Tensor:
-        asked = question(subject, named, places)
-        ready = explain.with_game(named.method, asked.game)
-        return explain.promised(ready, asked.model, asked.x, asked.target, background=asked.background)
-
-    return chunks.over(of, torch.arange(len(subject.x)), size=subject.step)

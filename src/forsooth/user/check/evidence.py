@@ -1,9 +1,11 @@
 """What is seen of a method: its calls on one kind of input, and what each left behind."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-import torch
 from torch import Tensor
+
+from forsooth.surroundings import same_tensor
 
 
 @dataclass(frozen=True)
@@ -22,8 +24,8 @@ class Trial:
     fault: str
     message: str
     seconds: float
-    changed: tuple[str, ...] = ()
-    drew: tuple[str, ...] = ()
+    changed: Sequence[str] = ()
+    drew: Sequence[str] = ()
     graded: bool = False
 
 
@@ -64,12 +66,4 @@ def same_maps(one: Trial, two: Trial | None) -> bool:
     """Whether two calls gave maps, and the same."""
     if one.maps is None or two is None or two.maps is None:
         return False
-    return identical(one.maps, two.maps)
-
-
-def identical(first: Tensor, second: Tensor) -> bool:
-    """Equal to the bit in shape, type and values; nan equals nan."""
-    if first.shape != second.shape or first.dtype != second.dtype:
-        return False
-    there = ~first.isnan()
-    return torch.equal(there, ~second.isnan()) and torch.equal(first[there], second[there])
+    return same_tensor(one.maps, two.maps)

@@ -7,14 +7,12 @@ from typing import ClassVar, NamedTuple
 from pandas import DataFrame
 
 from forsooth.adapters.methods import NamedMethod
-from forsooth.frames import without
-from forsooth.user.check import words
+from forsooth.frames import only, without
 from forsooth.user.check.evidence import Evidence
-from forsooth.user.check.units import BY_HAND, UnitTest
-from forsooth.user.check.units import summary as units_in_words
-from forsooth.user.check.verdicts import OK, Verdict, verdicts
+from forsooth.user.check.units import BY_HAND
+from forsooth.user.check.verdicts import OK, Check, Verdict, verdicts
 from forsooth.user.pages import Page, PagedResult, described_methods
-from forsooth.wording import joined
+from forsooth.wording import joined, text_of
 
 ALL = "all"  # stands in the column `input` for a line about all inputs together
 
@@ -45,25 +43,28 @@ class Line(NamedTuple):
     message: str
 
 
-def result_of(named: NamedMethod, evidence: Sequence[Evidence], tests: Sequence[UnitTest]) -> CheckResult:
+def result_of(named: NamedMethod, evidence: Sequence[Evidence], tests: Sequence[Check]) -> CheckResult:
     """The verdict. Unit tests of explanations stand in the table, and are no part of the contract."""
     usable = [seen for seen in evidence if not seen.first.fault]
-    lines: list[Line] = []
-    for seen in evidence:
-        lines += lines_of(named, seen, works=bool(usable))
-    lines += overall(evidence, usable)
-    lines += [Line(test.name, BY_HAND, test.status, test.message) for test in tests]
-    table = DataFrame(lines, columns=list(Line._fields))
-    wrong = table["status"].eq("wrong")
-    summary = words.summary(
-        named.name,
-        merged(without(table, input=ALL)).query("status == 'wrong'"),
-        random=bool(table["message"].eq("random").any()),
+    by_hand = [Line(name, BY_HAND, *verdict) for name, verdict in tests]
+    lines = [line for seen in evidence for line in lines_of(named, seen, works=bool(usable))]
+    lines += [*overall(evidence, usable), *by_hand]
+    table = DataFrame(lines)
+    summary = text_of(
+        __package__,
+        "words.jinja",
+        name=named.name,
+        wrong=only(merged(without(table, input=ALL)), status="wrong").to_dict("records"),
+        random="random" in table["message"].to_list(),
         works_on=[seen.input for seen in usable],
+        tests=by_hand,
     )
-    if tests:
-        summary += f"\n{units_in_words(tests)}"
-    page = Page(
+    return CheckResult(table, table, summary, passed=only(table, status="wrong").empty, page=page_on(named, lines))
+
+
+def page_on(named: NamedMethod, lines: Sequence[Line]) -> Page:
+    """What the page says beside table and words."""
+    return Page(
         suite="check",
         question=f"Does {named.name} keep the contract that every method of the catalogue keeps?",
         command=f"forsooth check {named.name}" if named.portable else "",
@@ -71,7 +72,6 @@ def result_of(named: NamedMethod, evidence: Sequence[Evidence], tests: Sequence[
         methods=described_methods([named]),
         rows=[{"suite": "check", "part": "check", "method": named.name, "said": " · ".join(line)} for line in lines],
     )
-    return CheckResult(table, table, summary, passed=not wrong.any(), page=page)
 
 
 def lines_of(named: NamedMethod, seen: Evidence, *, works: bool) -> list[Line]:
@@ -94,9 +94,8 @@ def overall(evidence: Sequence[Evidence], usable: Sequence[Evidence]) -> list[Li
     """On which inputs it works, and how long a map takes."""
     if not usable:
         return [Line("inputs", ALL, "wrong", "it gives a map for none of them")]
-    names = [seen.input for seen in usable]
-    lost = [seen.input for seen in evidence if seen.input not in names]
-    works = Line("inputs", ALL, "ok", f"works on {joined(names)}")
+    works = Line("inputs", ALL, "ok", f"works on {joined([seen.input for seen in usable])}")
+    lost = [seen.input for seen in evidence if seen.first.fault]
     if lost:
         works = works._replace(status="note", message=f"{works.message}; not on {joined(lost)}")
     seconds = ", ".join(f"{quickest(seen):.2g} ({seen.input})" for seen in usable)
@@ -111,9 +110,11 @@ def quickest(seen: Evidence) -> float:
 
 def merged(table: DataFrame) -> DataFrame:
     """The table with one line for all inputs of which the same is said."""
-    kinds = table.groupby("check")["input"].nunique()
-    same = table.groupby(["check", "status", "message"], sort=False)["input"].agg(list).reset_index()
-    pairs = zip(same["check"], same["input"], strict=True)
-    same["input"] = [ALL if len(inputs) == kinds[check] > 1 else ", ".join(inputs) for check, inputs in pairs]
-    order = {check: place for place, check in enumerate(table["check"].unique())}
-    return same.sort_values("check", key=lambda check: check.map(order), kind="stable")[list(Line._fields)]
+    lines = []
+    for check, own in table.groupby("check", sort=False):
+        for (status, message), same in own.groupby(["status", "message"], sort=False):
+            inputs = ", ".join(same["input"])
+            if len(same) == own["input"].nunique() > 1:
+                inputs = ALL
+            lines.append(Line(str(check), inputs, status, message))
+    return DataFrame(lines)

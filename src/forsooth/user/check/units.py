@@ -1,28 +1,16 @@
 """Unit tests for explanations: networks with weights set by hand, where the right answer is known exactly."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Literal
-
 import torch
 from torch import Tensor
 
-from forsooth.models.constructed import UNITS, Unit, on_images
+from forsooth.models.constructed import Unit, on_images
 from forsooth.models.specimens import Specimen
 from forsooth.records import Method
 from forsooth.user.check.evidence import Trial
+from forsooth.user.check.verdicts import Verdict
 
 ALIKE = 0.9  # cosine between a map and the right answer from which it counts as right, with room for methods that draw
 BY_HAND = "weights by hand"  # stands in the column `input`
-
-
-@dataclass(frozen=True)
-class UnitTest:
-    """How a method did on one network. status: pass, fail, or refused where it gives no map"""
-
-    name: str
-    status: Literal["pass", "fail", "refused"]
-    message: str
 
 
 def forms_of(unit: Unit) -> list[Unit]:
@@ -47,17 +35,17 @@ def specimen_of(unit: Unit, device: str) -> Specimen:
     )
 
 
-def judged(method: Method, unit: Unit, trial: Trial) -> UnitTest:
+def judged(method: Method, unit: Unit, trial: Trial) -> Verdict:
     """Whether every map points where the right answer does: along the contributions, or along the derivative."""
     if trial.maps is None:
-        return UnitTest(unit.name, "refused", trial.message)
+        return Verdict("refused", trial.message)
     best = 0.0
     for answer in (unit.truth, unit.slope):
         if answer is not None:
             best = max(best, alike(trial.maps.cpu(), answer, signed=method.signed))
     if best >= ALIKE:
-        return UnitTest(unit.name, "pass", "")
-    return UnitTest(unit.name, "fail", f"{unit.purpose} Cosine with the right answer: {best:.2f}")
+        return Verdict("pass")
+    return Verdict("fail", f"{unit.purpose} Cosine with the right answer: {best:.2f}")
 
 
 def alike(maps: Tensor, answer: Tensor, *, signed: bool) -> float:
@@ -67,16 +55,3 @@ def alike(maps: Tensor, answer: Tensor, *, signed: bool) -> float:
     if not signed or bool((ours >= 0).all()):
         right = right.abs()
     return float(torch.cosine_similarity(ours, right, dim=1).nan_to_num(0).min())
-
-
-def summary(tests: Iterable[UnitTest]) -> str:
-    """The unit tests in a sentence."""
-    by_status: dict[str, list[str]] = {"pass": [], "fail": [], "refused": []}
-    for test in tests:
-        by_status[test.status].append(test.name)
-    words = f"Of {len(UNITS)} networks with weights set by hand, it explains {len(by_status['pass'])} rightly"
-    if by_status["fail"]:
-        words += f"; not {', '.join(by_status['fail'])}"
-    if by_status["refused"]:
-        words += f"; it gives no map for {', '.join(by_status['refused'])}"
-    return words + "."

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Literal, NamedTuple
 
 import torch
@@ -15,18 +16,21 @@ from forsooth.wording import share
 CLOSE = 1e-5  # of the largest value of a map: so far may an input alone be from the same one in a batch
 ROUNDING = 1e-3  # so far single precision can drive them apart where a method takes differences or quotients
 EXACT = 0.0005  # gap below which a sum is called kept
-Status = Literal["ok", "wrong", "note", "inconclusive"]
+Status = Literal["ok", "wrong", "note", "inconclusive", "pass", "fail", "refused"]
 
 
 class Verdict(NamedTuple):
+    """What a check found; pass, fail and refused (there is no map) are of networks with weights set by hand."""
+
     status: Status
     message: str = ""
 
 
 OK = Verdict("ok")
+Check = tuple[str, Verdict]  # its name, and what it found
 
 
-def verdicts(method: Method, own: bool, seen: Evidence) -> list[tuple[str, Verdict]]:
+def verdicts(method: Method, own: bool, seen: Evidence) -> list[Check]:
     """All checks, by name, on a kind of input for which the method gave maps.
 
     own  the user gave a plain function, so that its record says nothing of it
@@ -53,18 +57,17 @@ def maps_of(seen: Evidence) -> Tensor:
     return seen.first.maps
 
 
-def dtype(seen: Evidence) -> Verdict:
-    maps = maps_of(seen)
-    if maps.dtype == seen.x.dtype:
+def like_x(seen: Evidence, *, part: str, must: str, fix: str) -> Verdict:
+    """Whether the map has what x has."""
+    wanted = getattr(seen.x, part)
+    came = getattr(maps_of(seen), part)
+    if came == wanted:
         return OK
-    return Verdict("wrong", f"the map must be {seen.x.dtype} like x, got {maps.dtype}: return map.to(x.dtype)")
+    return Verdict("wrong", f"the map must {must} {wanted} like x, got {came}: {fix}")
 
 
-def device(seen: Evidence) -> Verdict:
-    came = maps_of(seen).device
-    if came == seen.x.device:
-        return OK
-    return Verdict("wrong", f"the map must be on {seen.x.device} like x, got {came}: make tensors with device=x.device")
+dtype = partial(like_x, part="dtype", must="be", fix="return map.to(x.dtype)")
+device = partial(like_x, part="device", must="be on", fix="make tensors with device=x.device")
 
 
 def finite(seen: Evidence) -> Verdict:

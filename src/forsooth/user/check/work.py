@@ -5,8 +5,7 @@ import inspect
 import random
 import time
 import traceback
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,8 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from forsooth import plugins, seeds
-from forsooth.adapters import models
+from forsooth import plugins, seeds, surroundings
 from forsooth.engine import Progress, one_thread
 from forsooth.importing import staying
 from forsooth.models.constructed import UNITS, Unit
@@ -26,12 +24,13 @@ from forsooth.records import Facts, Method
 from forsooth.scores.promises import completeness_gap
 from forsooth.suites import explain
 from forsooth.user.check import units
-from forsooth.user.check.evidence import Evidence, Trial, identical
+from forsooth.user.check.evidence import Evidence, Trial
 from forsooth.user.check.request import CheckRequest
 from forsooth.user.check.result import CheckResult, result_of
+from forsooth.user.check.verdicts import Check
 from forsooth.user.requests import answer_folder
 
-State = dict[str, Any]  # by the keys of `words.CHANGES`
+TENSORS = ("x", "target", "background", "fit")  # of a specimen, which a call must leave as they are
 
 
 def answer(request: CheckRequest, *, out: Path | None = None, progress: Progress | None = None) -> CheckResult:
@@ -40,7 +39,9 @@ def answer(request: CheckRequest, *, out: Path | None = None, progress: Progress
     folder = answer_folder(out, "check")
     bar = progress or fitting_progress()
     evidence = []
-    with surroundings_restored(), explain.lent_randomness(request.seed):  # torch draws weights when it makes a layer
+    # What is drawn from numpy and `random` is given back at the end and not after each call: nobody seeds these two
+    # between calls, and a map that depends on them must be seen to. Torch draws weights when it makes a layer.
+    with surroundings.restored(), one_thread(), explain.lent_randomness(request.seed):
         kinds = specimens(request.seed, request.device)
         bar.start(total=len(kinds) + 1, done=0)
         for kind in kinds:
@@ -53,15 +54,15 @@ def answer(request: CheckRequest, *, out: Path | None = None, progress: Progress
     return result_of(named, evidence, tests).kept(folder, "check")
 
 
-def unit_test(method: Method, unit: Unit, request: CheckRequest) -> units.UnitTest:
+def unit_test(method: Method, unit: Unit, request: CheckRequest) -> Check:
     """How the method does on a network with weights set by hand, in the first form for which it gives a map."""
-    tests = []
+    found = []
     for form in units.forms_of(unit):
-        kind = units.specimen_of(form, request.device)
-        tests.append(units.judged(method, form, tried(method, kind, request.seed)))
-        if tests[-1].status != "refused":
-            return tests[-1]
-    return tests[0]
+        trial = tried(method, units.specimen_of(form, request.device), request.seed)
+        found.append(units.judged(method, form, trial))
+        if trial.maps is not None:
+            return unit.name, found[-1]
+    return unit.name, found[0]
 
 
 def evidence_of(method: Method, kind: Specimen, seed: int) -> Evidence:
@@ -93,8 +94,8 @@ def tried(method: Method, kind: Specimen, seed: int) -> Trial:
         left = generators(kind.x.is_cuda)
     return replace(
         trial,
-        changed=tuple(key for key in before if not same(before[key], after[key])),
-        drew=tuple(name for name in drawn if drawn[name] != left[name]),
+        changed=surroundings.differences(before, after),
+        drew=surroundings.differences(drawn, left),
         graded=any(weight.grad is not None for weight in kind.model.parameters()),
     )
 
@@ -131,14 +132,13 @@ def lent(method: Method, kind: Specimen, seed: int) -> Facts:
 def wrong_shape(maps: Any, x: Tensor) -> str:
     """What is wrong with maps that are no tensor with the shape of x; empty where nothing is."""
     shape = tuple(x.shape)
-    if not isinstance(maps, Tensor):
-        came = f"{type(maps).__name__}, which is no tensor"
-    elif tuple(maps.shape) != shape:
+    came = f"{type(maps).__name__}, which is no tensor"
+    if isinstance(maps, Tensor):
         came = str(tuple(maps.shape))
-        if len(shape) > 2 and tuple(maps.shape) == (shape[0], *shape[2:]):
+        if maps.shape == shape:
+            return ""
+        if len(shape) > 2 and maps.shape == (shape[0], *shape[2:]):
             came += ": maps[:, None].expand_as(x) gives all channels of a place its value"
-    else:
-        return ""
     return f"the map must be a tensor with the shape of x {shape}, got {came}"
 
 
@@ -148,61 +148,20 @@ def raised(error: BaseException, function: Callable[..., Any]) -> str:
     return f"{text} ({place(error, function)})"
 
 
-def state(kind: Specimen) -> State:
-    """All that a call must leave as it is."""
-    tensors = {"x": kind.x, "target": kind.target, "background": kind.background, "fit": kind.fit}
-    return {
-        **{name: value.detach().clone() for name, value in tensors.items()},
-        "requires_grad of x": kind.x.requires_grad,
-        "torch": torch.is_grad_enabled(),
-        **model_state(kind.model),
-    }
-
-
-def model_state(model: torch.nn.Module) -> State:
-    parts = list(model.named_modules())
-    hooks = [(part._forward_hooks, part._forward_pre_hooks, part._backward_hooks) for _, part in parts]
-    return {
-        "weights": {name: value.detach().clone() for name, value in model.state_dict().items()},
-        "requires_grad": [(name, weight.requires_grad) for name, weight in model.named_parameters()],
-        "mode": [(name, part.training) for name, part in parts],
-        "hooks": [tuple(map(len, kept)) for kept in hooks],
-        "layers": [(name, type(part)) for name, part in parts],
-    }
-
-
-def same(before: Any, after: Any) -> bool:
-    if isinstance(before, Tensor):
-        return identical(before, after)
-    if isinstance(before, dict):
-        return before.keys() == after.keys() and all(same(before[name], after[name]) for name in before)
-    return bool(before == after)
+def state(kind: Specimen) -> Facts:
+    """All that a call must leave as it is, by the keys of `words.CHANGES`."""
+    tensors = {name: getattr(kind, name).detach().clone() for name in TENSORS}
+    about = {"requires_grad of x": kind.x.requires_grad, "torch": torch.is_grad_enabled()}
+    return {**tensors, **about, **surroundings.model_state(kind.model)}
 
 
 def generators(cuda: bool) -> Facts:
     """The states of the global generators, by the keys of `words.DRAWS`."""
-    ours = [torch.get_rng_state()]
+    ours = torch.get_rng_state()
     if cuda:
-        ours.append(torch.cuda.get_rng_state())
+        ours = torch.cat([ours, torch.cuda.get_rng_state()])
     _, key, *rest = np.random.get_state()  # noqa: NPY002 (only the old generator is global)
-    numpys = (np.asarray(key).tobytes(), *rest)
-    return {"torch": [models.raw(part) for part in ours], "numpy": numpys, "random": random.getstate()}
-
-
-@contextmanager
-def surroundings_restored() -> Iterator[None]:
-    """One thread, as more only wait for one another; what was drawn from numpy and `random` is given back at the end.
-
-    Not after each call: nobody seeds these two between calls, and a map that depends on them must be seen to.
-    """
-    numpys = np.random.get_state()  # noqa: NPY002
-    randoms = random.getstate()
-    with one_thread():
-        try:
-            yield
-        finally:
-            np.random.set_state(numpys)  # noqa: NPY002
-            random.setstate(randoms)
+    return {"torch": ours, "numpy": (np.asarray(key).tobytes(), *rest), "random": random.getstate()}
 
 
 def place(error: BaseException, function: Callable[..., Any]) -> str:
@@ -226,34 +185,21 @@ def code_of(function: Callable[..., Any]) -> Any:
 
 
 @torch.no_grad()
-def gap(method: Method, kind: Specimen, maps: Tensor, seed: int) -> float:
-    """The median gap between the sums of maps (n, *shape) and what they promise, or f(x) - f(0) without a promise."""
-    if method.promise == "conserve":
-        gaps = conserving_gaps(method, kind, seed)
-    else:
-        rows = torch.arange(len(kind.x), device=kind.x.device)
-        absent = kind.model(torch.zeros_like(kind.x))
-        if method.promise == "complete to background":
-            absent = kind.model(kind.background).mean(0)
-        change = kind.model(kind.x) - absent
-        gaps = completeness_gap(maps.to(rows.device), change[rows, kind.target])
-    if not len(gaps):
-        return float("nan")
-    return gaps.median().item()
+def gap(method: Method, kind: Specimen, maps: Tensor | None, seed: int) -> float:
+    """The median gap between the sums of maps (n, *shape) and what they promise, or f(x) - f(0) without a promise.
 
-
-def conserving_gaps(method: Method, kind: Specimen, seed: int) -> Tensor:
-    """The gaps to f(x), (k,), of a method that promises to conserve.
-
-    A bias takes part of what is conserved, and z+ rules conserve what is positive. So it is asked about a network
-    without shifts, and judged where the output is positive.
+    A bias takes part of what is conserved, and z+ rules conserve what is positive. So a method that promises to
+    conserve is asked about a network without shifts, and judged where the output is positive.
     """
-    kind = replace(kind, model=without_shifts(kind.model))
-    output, target = kind.model(kind.x).max(1)
-    trial = tried(method, replace(kind, target=target), seed)
-    if trial.maps is None:
-        return torch.empty(0)
-    kept = torch.zeros_like(output)
-    if method.retained is not None:  # a softmax keeps something, too
-        kept = method.retained(kind.model, kind.x, target, **method.settings)
-    return completeness_gap(trial.maps.to(output.device), output - kept)[output > 0]
+    judged = torch.arange(len(kind.x), device=kind.x.device)
+    if method.promise == "conserve":
+        kind = replace(kind, model=without_shifts(kind.model))
+        output, target = kind.model(kind.x).max(1)
+        kind = replace(kind, target=target)
+        maps = tried(method, kind, seed).maps
+        judged = judged[output > 0]
+    if maps is None:
+        return float("nan")
+    held = replace(method, promise=method.promise or "complete")
+    promised = explain.promised(held, kind.model, kind.x, kind.target, background=kind.background)
+    return completeness_gap(maps.to(promised.device), promised)[judged].median().item()

@@ -1,6 +1,5 @@
 """What the user asks: images, a training, the artefacts that are feared and the methods that are planned."""
 
-import shlex
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 
@@ -8,16 +7,17 @@ from forsooth import names, plugins
 from forsooth.adapters.trainings import model_name
 from forsooth.attributions import METHODS
 from forsooth.datasets.manipulations import NAMES
-from forsooth.records import Facts, Method, UsageError
+from forsooth.records import Method, UsageError
+from forsooth.user.requests import NULLS, typed
 
 PLANNED = (
     *("saliency", "gradient_x_input", "integrated_gradients", "smooth_grad_50"),
     *("grad_cam", "guided_backprop", "gradient_shap", "lime_quickshift_200"),
 )
-NULLS = ("random", "constant", "sobel", "laplace", "rectified_input", "oracle")
 SHORT = {"blur": "peripheral_blur", "brightness": "center_brightness", "hue": "striped_hue", "noise": "striped_noise"}
 NET = "residual_small"  # trained where the user gives no training of their own
 LEAST_SIDE = 16
+SPOKEN = ("data", "train", "methods", "artefacts", "size", "images", "visibility", "samples", "seed", "device")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,9 +54,8 @@ class DryRunRequest:
 
     def records(self) -> list[Method]:
         """The planned methods, and behind them the nulls and the oracle, which are always asked."""
-        planned = tuple(dict.fromkeys(self.methods)) or PLANNED
-        records = [plugins.method(name, METHODS) for name in planned]
-        return [*records, *(plugins.method(null, METHODS) for null in NULLS if null not in planned)]
+        once = dict.fromkeys([*(self.methods or PLANNED), *NULLS])
+        return [plugins.method(name, METHODS) for name in once]
 
     def kinds(self) -> dict[str, str]:
         """method -> method, null (ignores the model) or oracle, in the order of the table."""
@@ -72,11 +71,8 @@ class DryRunRequest:
 
     def command(self) -> str:
         """The words at the terminal that repeat it."""
-        options: Facts = {**asdict(self), "images": self.images or 0}
-        options |= {"methods": ",".join(self.methods), "artefacts": ",".join(self.artefacts)}
-        order = ("data", "train", "methods", "artefacts", "size", "images", "visibility", "samples", "seed", "device")
-        words = [f"--{name} {shlex.quote(str(options[name]))}" for name in order if options[name] is not None]
-        return " ".join(["forsooth dryrun", *words])
+        options = {**asdict(self), "images": self.images or 0}
+        return typed("dryrun", {name: options[name] for name in SPOKEN})
 
 
 def kind_of(method: Method) -> str:

@@ -2,7 +2,7 @@
 
 import itertools
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -76,43 +76,38 @@ class DryRun(Result):
         return shown[explained | ~shown.duplicated("artefact")][list(SHOWN)]
 
 
+Key = tuple[str, str, str]  # artefact, presence and method
+
+
 @dataclass(frozen=True)
 class Shares:
-    """Shares of all methods on images with an artefact, or without.
+    """Shares of all methods on the images with each artefact, and without.
 
-    mean     method -> mean share over images
-    half     method -> half its 95 % interval
-    pvalues  method and null -> p-value that the method is better
+    means    key -> mean share over images, and half its 95 % interval
+    pvalues  key and null -> p-value that the method is better
     """
 
-    mean: Mapping[str, float]
-    half: Mapping[str, float]
-    pvalues: Mapping[tuple[str, str], float]
+    means: dict[Key, tuple[float, float]] = field(default_factory=dict)
+    pvalues: dict[tuple[Key, str], float] = field(default_factory=dict)
 
-    def unbeaten(self, method: str) -> list[str]:
+    def unbeaten(self, key: Key) -> list[str]:
         """Nulls that the method is not clearly better than, the strongest first."""
-        left = [null for (one, null), pvalue in self.pvalues.items() if one == method and not pvalue <= LEVEL]
-        return sorted(left, key=lambda null: -self.mean[null])
-
-
-NO_SHARES = Shares({}, {}, {})
-Key = tuple[str, str]  # artefact and presence
+        left = [null for (own, null), pvalue in self.pvalues.items() if own == key and not pvalue <= LEVEL]
+        return sorted(left, key=lambda null: -self.means[*key[:2], null][0])
 
 
 def tabled(rows: DataFrame, kinds: Mapping[str, str]) -> DataFrame:
     """The table of `DryRun` from the rows of all cells; kinds: method -> method, null or oracle, in order."""
-    artefacts = dict(list(rows.groupby("manipulation", sort=False)))
-    shares = {key: shares_of(artefacts[key[0]], key[1], kinds) for key in itertools.product(artefacts, PREFIXES)}
-    shares = corrected(shares, kinds)
+    shares = shares_of(rows, kinds)
     lines = []
-    for (artefact, own), method in itertools.product(artefacts.items(), kinds):
-        line = {"artefact": artefact, **model_facts(own), "method": method, "kind": kinds[method]}
-        by_presence = {presence: shares[artefact, presence] for presence in PREFIXES}
-        lines.append({**line, **line_of(only(own, method=method), method, by_presence)})
+    for artefact, own in rows.groupby("manipulation", sort=False):
+        for method, kind in kinds.items():
+            line = {"artefact": artefact, **model_facts(own), "method": method, "kind": kind}
+            lines.append({**line, **line_of(only(own, method=method, metric="attr"), line, shares)})
     table = DataFrame(lines).join(gap_table(rows), on="method")
     random = only(table, method="random").set_index("artefact")["present"]
-    table = table.assign(random=table["artefact"].map(random))
-    return table.assign(finding=[finding(line) for line in table.to_dict("records")])
+    findings = [finding(line) for line in table.to_dict("records")]
+    return table.assign(random=table["artefact"].map(random), finding=findings)
 
 
 def model_facts(rows: DataFrame) -> dict[str, float]:
@@ -121,61 +116,48 @@ def model_facts(rows: DataFrame) -> dict[str, float]:
     return {"accuracy": trained["value"], "p_star": trained["p_star"], "region": trained["er"]}
 
 
-def shares_of(rows: DataFrame, presence: str, kinds: Mapping[str, str]) -> Shares:
-    """Shares on images of one artefact, the same images for all methods; p-values are not yet corrected."""
-    scored = counted(only(rows[rows["sample"].ge(0)], metric="attr", presence=presence), ATTR)
-    if scored.empty:
-        return NO_SHARES
-    wide = scored.pivot(index="sample", columns="method", values="value")
-    names = [name for name in kinds if name in wide]
-    mean, half, better = better_means(wide[names].to_numpy().T)
-    pvalues = zip(itertools.product(names, repeat=2), better.ravel().tolist(), strict=True)
-    return Shares(
-        mean=dict(zip(names, mean, strict=True)),
-        half=dict(zip(names, half, strict=True)),
-        pvalues={(one, two): pvalue for (one, two), pvalue in pvalues if kinds[two] == "null" and one != two},
-    )
+def shares_of(rows: DataFrame, kinds: Mapping[str, str]) -> Shares:
+    """Shares on the images of each artefact, the same images for all methods.
+
+    p-values of methods against nulls are corrected as one family over all artefacts.
+    """
+    scored = counted(only(rows[rows["sample"].ge(0)], metric="attr"), ATTR)
+    shares = Shares()
+    for (artefact, presence), own in scored.groupby(["manipulation", "presence"], sort=False):
+        wide = own.pivot(index="sample", columns="method", values="value")
+        names = [name for name in kinds if name in wide]
+        mean, half, better = better_means(wide[names].to_numpy().T)
+        keys = [(artefact, presence, name) for name in names]
+        shares.means.update(zip(keys, zip(mean, half, strict=True), strict=True))
+        pairs = zip(itertools.product(keys, names), better.ravel().tolist(), strict=True)
+        shares.pvalues.update({(key, two): p for (key, two), p in pairs if kinds[two] == "null" and key[2] != two})
+    claims = {pair: pvalue for pair, pvalue in shares.pvalues.items() if kinds[pair[0][2]] == "method"}
+    shares.pvalues.update(holm_by_name(claims))
+    return shares
 
 
-def corrected(shares: Mapping[Key, Shares], kinds: Mapping[str, str]) -> dict[Key, Shares]:
-    """The same, p-values of methods against nulls corrected as one family over all artefacts."""
-    claims = {}
-    for key, own in shares.items():
-        for pair, pvalue in own.pvalues.items():
-            if kinds[pair[0]] == "method":
-                claims[key, pair] = pvalue
-    adjusted = holm_by_name(claims)
-    by_key = {}
-    for key, own in shares.items():
-        pvalues = {pair: adjusted.get((key, pair), pvalue) for pair, pvalue in own.pvalues.items()}
-        by_key[key] = Shares(own.mean, own.half, pvalues)
-    return by_key
-
-
-def line_of(rows: DataFrame, method: str, shares: Mapping[str, Shares]) -> Facts:
-    """What one method scored on one artefact, with it and without, from its rows."""
-    rows = only(rows, metric="attr")
+def line_of(rows: DataFrame, about: Mapping[str, Any], shares: Shares) -> Facts:
+    """What one method scored on one artefact (see `about`), with it and without, from its rows."""
     took_part = counted(rows, ATTR)
     usable = only(took_part, presence="with", failed=False)
     line: Facts = {"status": "ok", "message": "", "failed": took_part["failed"].mean()}
     if took_part["failed"].all():  # not one map
         line = {"status": rows["status"].iloc[0], "message": rows["message"].iloc[0], "failed": 1.0}
-        shares = dict.fromkeys(PREFIXES, NO_SHARES)
+        shares = Shares()
     line["present_defined"] = usable["value"].mean()
     for presence, prefix in PREFIXES.items():
-        line |= interval(shares[presence], method, prefix)
+        line |= interval(shares, (about["artefact"], presence, about["method"]), prefix)
     return line
 
 
-def interval(shares: Shares, method: str, prefix: str) -> Facts:
+def interval(shares: Shares, key: Key, prefix: str) -> Facts:
     """The columns of one presence."""
-    mean = shares.mean.get(method, np.nan)
-    half = shares.half.get(method, np.nan)
+    mean, half = shares.means.get(key, (np.nan, np.nan))
     return {
         prefix.rstrip("_") or "present": mean,
         f"{prefix}low": np.maximum(0.0, mean - half),
         f"{prefix}high": np.minimum(1.0, mean + half),
-        f"{prefix}unbeaten": ", ".join(shares.unbeaten(method)),
+        f"{prefix}unbeaten": ", ".join(shares.unbeaten(key)),
     }
 
 

@@ -3,7 +3,7 @@
 import dataclasses
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from forsooth import plugins, seeds
 from forsooth.adapters import models
@@ -11,8 +11,9 @@ from forsooth.adapters.trainings import LABELS, FailedTraining, call_training, m
 from forsooth.attributions import METHODS
 from forsooth.engine import task
 from forsooth.models.gates import Gate
-from forsooth.records import NO_MODEL, Cell, Columns, Dataset, Facts, Row
+from forsooth.records import NO_MODEL, Cell, Columns, Dataset, Method, Row
 from forsooth.suites import explain as explaining
+from forsooth.suites.album import Album
 from forsooth.suites.networks import BELOW_GATE, inside
 from forsooth.suites.planted import data as planted
 from forsooth.suites.planted import questions
@@ -55,28 +56,26 @@ def train_and_explain(
     """
     dataset = planted.dataset(spec)
     shared = planting.template(dataset, columns).having(model=model_name(path))
-    training = shared.having(part="training")
-    facts: Facts = {"said": planted.notes(spec.images)}
     try:
         module = train(path, spec, seed=seed, device=device)
     except FailedTraining as error:
-        row = planting.training_row(dataset, 0.0, gate, training)
+        row = planting.training_row(dataset, 0.0, gate, shared)
         row = row.having(status="error", message=str(error), value=float("nan"))
         explained = Cell(rows=not_asked(spec, asks, shared, NO_MODEL_GIVEN), facts={"failed": True})
-        return with_training(explained, row, facts)
+        return with_training(explained, row, spec)
     accuracy = planting.accuracy_of(module, dataset, device=device)
-    row = planting.training_row(dataset, accuracy, gate, training)
+    row = planting.training_row(dataset, accuracy, gate, shared)
     if row.status == "ok":
         explained = explain(module, spec, asks, shared.having(accuracy=accuracy, epoch=-1), columns)
     else:
         explained = Cell(rows=not_asked(spec, asks, shared, BELOW_GATE))
-    return with_training(explained, row, facts)
+    return with_training(explained, row, spec)
 
 
-def with_training(explained: Cell, training: Row, facts: Facts) -> Cell:
-    """The cell with the row of the training before the others."""
-    rows = same_columns(training, *explained.rows)
-    return dataclasses.replace(explained, rows=rows, facts={**explained.facts, **facts})
+def with_training(explained: Cell, training: Row, spec: DataSpec) -> Cell:
+    """The cell with the row of the training before the others, and what there is to say of the images."""
+    rows = same_columns(training.having(part="training"), *explained.rows)
+    return dataclasses.replace(explained, rows=rows, facts={**explained.facts, "said": planted.notes(spec.images)})
 
 
 def train(path: str, spec: DataSpec, *, seed: int, device: str) -> nn.Module:
@@ -99,8 +98,8 @@ def same_columns(*rows: Row) -> tuple[Row, ...]:
 def not_asked(spec: DataSpec, asks: list[Ask], shared: Row, refusal: dict[str, str]) -> tuple[Row, ...]:
     """Rows of methods that were not asked."""
     rows: list[Row] = []
+    images = questions.explained_images(spec, asks[0])
     for ask in asks:
-        images = questions.explained_images(spec, ask)
         rows += questions.no_rows(row_of(ask, shared), images, ask, refusal, whole=True)
     return tuple(rows)
 
@@ -110,30 +109,24 @@ def explain(module: nn.Module, spec: DataSpec, asks: list[Ask], shared: Row, col
 
     Methods that raise are not tried again by the next run: that would mean to train again.
     """
-    layer = inside(models.last_map(module, planted.dataset(spec).x[:2].to(asks[0].device)), "0")
-    tensors: dict[str, Tensor] = {}
-    pictures: list[Facts] = []
+    images = questions.explained_images(spec, asks[0])  # all are asked about the same
+    layer = inside(models.last_map(module, images.dataset.x[:2].to(asks[0].device)), "0")
+    shown = Album({})
     rows: list[Row] = []
     for ask in asks:
-        images = questions.explained_images(spec, ask)
         row = row_of(ask, shared)
         answer = ask_method(ask, questions.question(asked_model(module, ask), layer, images, ask))
         rows += questions.rows_of(answer, row, images, ask)
         about = {**columns, "model": row.model, "method": ask.method}
         album = questions.album_of(answer, images, about, prefix=f"{ask.method} ")
-        tensors |= album.tensors
-        pictures += album.pictures
-    took_part = questions.participants(questions.explained_images(spec, asks[0]), columns)
-    return Cell(rows=tuple(rows), tensors=tensors, facts={"pictures": pictures, "drawn": took_part})
-
-
-def is_null(ask: Ask) -> bool:
-    return plugins.method(ask.method, METHODS).null
+        shown.tensors.update(album.tensors)
+        shown.pictures.extend(album.pictures)
+    return shown.cell(rows, drawn=questions.participants(images, columns))
 
 
 def asked_model(module: nn.Module, ask: Ask) -> nn.Module | None:
     """The model that a method looks at, with the outputs that it explains; None where it looks at none."""
-    if is_null(ask):
+    if method_of(ask).null:
         return None
     parts = [module]
     if ask.output == "probabilities":
@@ -141,9 +134,13 @@ def asked_model(module: nn.Module, ask: Ask) -> nn.Module | None:
     return nn.Sequential(*parts).eval()
 
 
+def method_of(ask: Ask) -> Method:
+    return plugins.method(ask.method, METHODS)
+
+
 def ask_method(ask: Ask, question: explaining.Question) -> Cell:
     """The maps of a method, or why there are none."""
-    if "layer" in plugins.method(ask.method, METHODS).needs and question.layer is None:
+    if "layer" in method_of(ask).needs and question.layer is None:
         message = f"{ask.method} reads a layer that gives a map, and the model has none"
         return Cell(facts={"status": "skipped", "message": message})
     return explaining.attribute(ask.method, question)
@@ -151,6 +148,6 @@ def ask_method(ask: Ask, question: explaining.Question) -> Cell:
 
 def row_of(ask: Ask, shared: Row) -> Row:
     """The row with the method, and the model that it looked at."""
-    if is_null(ask):
+    if method_of(ask).null:
         return shared.having(method=ask.method, model=NO_MODEL)
     return shared.having(method=ask.method)

@@ -8,7 +8,7 @@ from forsooth.frames import only, without
 from forsooth.records import Facts
 from forsooth.report.promises import broken_promises
 from forsooth.user.dryrun.result import HINT, NOTHING, SHOWS, by_chance, span
-from forsooth.wording import joined, paragraphs
+from forsooth.wording import joined, text_of
 
 SURE = 0.9  # accuracy below which a model may rightly look elsewhere, too
 FEW = 15  # images of one kind below which a mean of skewed shares has no good interval
@@ -24,7 +24,7 @@ def summary(table: DataFrame, rows: DataFrame, notes: Sequence[str], *, visibili
     trained = only(rows, metric="accuracy").set_index("manipulation")
     used = trained["status"].eq("ok")
     methods = only(table, kind="method", artefact=trained.index[used])
-    parts = paragraphs(
+    return text_of(
         __package__,
         "words.jinja",
         notes=notes,
@@ -38,7 +38,6 @@ def summary(table: DataFrame, rows: DataFrame, notes: Sequence[str], *, visibili
         unexplained=trained.index[~used].tolist(),
         **trust(methods),
     )
-    return "\n\n".join(parts)
 
 
 def lead(words: str) -> tuple[str, list[str]]:
@@ -55,11 +54,11 @@ def lead(words: str) -> tuple[str, list[str]]:
 def artefact_of(lines: DataFrame, trained: DataFrame, rows: DataFrame) -> Facts:
     """What the template says of one artefact, from its lines of the table."""
     name = lines["artefact"].iloc[0]
-    explained = rows["manipulation"].eq(name) & rows["metric"].eq("attr") & rows["method"].eq("constant")
+    explained = only(rows, manipulation=name, metric="attr", method="constant")
     return {
         "name": name,
         "model": trained.loc[name].to_dict(),
-        "counts": rows[explained].groupby("presence").size(),
+        "counts": explained.groupby("presence").size(),
         "methods": only(lines, kind="method").to_dict("records"),
         "shares": lines.set_index("method")["present"].to_dict(),
     }
@@ -74,15 +73,14 @@ def trust(methods: DataFrame) -> Facts:
     blind      artefact -> methods that are good for others and no better than random here
     """
     by_method = methods.groupby("method", sort=False)
-    groups: dict[str, list[str]] = {}
+    groups: dict[str, list[str]] = {"all": [], "some": [], "hint": [], "none": [], "lost": []}
     for method, lines in by_method:
-        groups.setdefault(group_of(lines), []).append(method)
+        groups[group_of(lines)].append(method)
     shown = only(methods, finding=SHOWS).groupby("method")["artefact"].agg(list)
-    useful = without(only(methods, finding=NOTHING), method=groups.get("none", ()))
-    empty: dict[str, list[str]] = {"all": [], "hint": [], "none": [], "lost": []}
+    useful = without(only(methods, finding=NOTHING), method=groups["none"])
     return {
-        "groups": groups and {**empty, **groups},
-        "partly": [f"{method} for {joined(shown[method])} only" for method in groups.get("some", ())],
+        "groups": groups,
+        "partly": [f"{method} for {joined(shown[method])} only" for method in groups["some"]],
         "explained": methods["artefact"].unique().tolist(),
         "blind": useful.groupby("artefact", sort=False)["method"].agg(list),
         "promises": broken_promises(by_method[["gap", "broken"]].mean()),
@@ -91,12 +89,13 @@ def trust(methods: DataFrame) -> Facts:
 
 def group_of(lines: DataFrame) -> str:
     """Whether a method shows all artefacts, some, hints at one, shows none, or gave no maps."""
+    findings = set(lines["finding"])
     if lines["status"].ne("ok").all():
         return "lost"
-    if lines["finding"].eq(SHOWS).all():
+    if findings == {SHOWS}:
         return "all"
-    if lines["finding"].eq(SHOWS).any():
+    if SHOWS in findings:
         return "some"
-    if lines["finding"].eq(HINT).any():
+    if HINT in findings:
         return "hint"
     return "none"

@@ -57,7 +57,7 @@ def answer(
     execute(work.tasks, cells, workers=workers, progress=progress or fitting_progress())
     result = result_from(request, work, cells, folder)
     result.keep(folder, "dryrun", result.table)
-    assemble(folder, work, cells, {**run_facts(request, result), **times(begun)})
+    assemble(folder, work, cells, {**run_facts(request, result), **times(time.monotonic() - begun)})
     result.report()
     return result
 
@@ -150,8 +150,14 @@ def panel(name: str, images: Images, request: DryRunRequest) -> tuple[Columns, D
     artefact = legible(name, level=request.visibility, side=request.size)
     seed = seeds.derive(request.seed, "dry run", name)
     spec = DataSpec(images=images, pair=None, manipulation=artefact, r=0.5, border=None, seed=seed)
-    own: Columns = {"level": request.visibility, "model_seed": 0, "experiment": "dry run", "kind": "all"}
-    return {**planted.factors(spec), **own, "part": "scores"}, spec
+    own: Columns = {
+        "part": "scores",
+        "level": request.visibility,
+        "model_seed": 0,
+        "experiment": "dry run",
+        "kind": "all",
+    }
+    return {**planted.factors(spec), **own}, spec
 
 
 def ask_of(method: Method, spec: DataSpec, request: DryRunRequest) -> Ask:

@@ -19,7 +19,7 @@ from forsooth.records import Cell, Facts, UsageError
 from forsooth.scores.functionless import DEFAULT, Patched, Search, functionless
 from forsooth.user.independence.request import IndependenceRequest
 from forsooth.user.requests import rebuilt
-from forsooth.user.steps import Key, Step
+from forsooth.user.steps import Key, Step, in_pieces
 
 AT_ONCE = {"cpu": 16, "cuda": 128}  # inputs whose patches one task looks for: so few are lost when the work is stopped
 TENSORS = ("x", "distance", "ratio", "change")
@@ -106,13 +106,8 @@ def check_layer(module: nn.Module, layer: str | None) -> None:
 def steps_of(case: Case) -> dict[Key, Step]:
     """A step for the patches of some inputs each."""
     size = AT_ONCE.get(case.x.device.type, AT_ONCE["cpu"])
-    steps: dict[Key, Step] = {}
-    for start in range(0, len(case.x), size):
-        piece = {"start": start, "stop": min(start + size, len(case.x))}
-        name = f"functionless patches: inputs {start} to {piece['stop'] - 1}"
-        work = partial(search, case, DEFAULT, **piece)
-        steps[PATCH, start] = Step(name, work, search_task, {"settings": DEFAULT, **piece})
-    return steps
+    work = partial(search, case)
+    return in_pieces(PATCH, "functionless patches", len(case.x), size, work, search_task, settings=DEFAULT)
 
 
 @task("user.independence_patches", version=2)

@@ -1,7 +1,6 @@
 """What the page shows: some inputs without and with their patches, and what the maps of each become."""
 
 from collections.abc import Mapping
-from typing import Any
 
 from torch import Tensor
 
@@ -10,7 +9,7 @@ from forsooth.scores.functionless import Patched
 from forsooth.suites import choose
 from forsooth.suites.album import Album
 from forsooth.user.independence.patches import Case
-from forsooth.user.pages import grey
+from forsooth.user.pages import add_pictures, grey
 
 STATES = {"as it is": "before", "with its patch": "after"}  # row of the page -> tensor of a method's cell
 SEEN = "Of each input the pictures show the maps as it is, and with its patch; under “truth” is the patch's place."
@@ -21,21 +20,16 @@ def shown(patched: Patched) -> Tensor:
     return patched.found().nonzero().flatten()[: choose.SHOWN].cpu()
 
 
-def pictured(case: Case, patched: Patched, maps: Mapping[str, Cell]) -> dict[str, Any]:
-    """`facts`, `pictures` and `index` of a page; nothing of inputs that are no images.
-
-    maps  method -> its cell
-    """
-    if case.mask.ndim != 3:  # (n, h, w)
-        return {}
+def album_of(case: Case, patched: Patched, maps: Mapping[str, Cell]) -> Album:
+    """Pictures of some inputs; none of inputs that are no images. maps: method -> its cell"""
     album = Album({})
+    if case.mask.ndim != 3:  # (n, h, w)
+        return album
     for place, row in enumerate(shown(patched).tolist()):
         for label, inputs in zip(STATES, (case.x, patched.x), strict=True):
-            seen = {("input", ""): grey(inputs[row].cpu()), ("truth", ""): case.mask[row].cpu().float()}
+            seen = {("input", ""): grey(inputs[row]), ("truth", ""): case.mask[row]}
             for method, cell in maps.items():
                 if STATES[label] in cell.tensors:
                     seen["example", method] = cell.tensors[STATES[label]][place]
-            for (kind, method), picture in seen.items():
-                name = f"{kind}/{label}/{method}"
-                album.add(picture.contiguous(), name, place, kind=kind, method=method, label=label)
-    return {"facts": [SEEN] if album.pictures else [], "pictures": album.tensors, "index": album.pictures}
+            add_pictures(album, seen, place, label)
+    return album

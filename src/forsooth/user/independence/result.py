@@ -2,19 +2,20 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from itertools import combinations
 from typing import ClassVar
 
 from pandas import DataFrame, concat
 
 from forsooth.counted import counted
-from forsooth.frames import only
+from forsooth.frames import lines_by, only
 from forsooth.records import Facts
 from forsooth.scores.contrast import IIR
 from forsooth.stats import share_interval
 from forsooth.stats.claims import holm_by_name, mcnemar_more_often
 from forsooth.user.pages import PagedResult
-from forsooth.user.results import or_blank, with_messages
+from forsooth.user.results import written
 from forsooth.wording import share
 
 SHOWN = ("method", "attention", "low", "high", "defined", "raised", "change", "failed", "status")
@@ -43,20 +44,13 @@ class IndependenceResult(PagedResult):
 
     def shown(self) -> DataFrame:
         """The table for a reader: whole per cents, and empty where there is no number."""
-        shown = self.table[list(SHOWN)].copy()
-        for name in SHARES:
-            shown[name] = or_blank(self.table[name], share)
-        shown["status"] = with_messages(self.table)
-        return shown
+        return written(self.table, SHOWN, dict.fromkeys(SHARES, share))
 
 
-def tabled(rows: DataFrame, nulls: Mapping[str, bool], *, threshold: float) -> DataFrame:
-    """The table, least attention first. nulls: method -> whether it ignores the model."""
-    lines = []
-    for name, null in nulls.items():
-        line = line_of(only(rows, method=name), threshold)
-        lines.append({"method": name, **line, "kind": {True: "null", False: "method"}[null]})
-    table = DataFrame(lines)
+def tabled(rows: DataFrame, kinds: Mapping[str, str], *, threshold: float) -> DataFrame:
+    """The table, least attention first. kinds: method -> method, or null (ignores the model)."""
+    table = lines_by(rows, ["method"], partial(line_of, threshold=threshold))
+    table["kind"] = table["method"].map(kinds)
     return table.sort_values("attention", kind="stable", na_position="last").reset_index(drop=True)
 
 
@@ -64,7 +58,7 @@ def line_of(rows: DataFrame, threshold: float) -> Facts:
     """One method in numbers, from its rows."""
     there = attentive(rows, threshold)
     good = there[~there["failed"]]
-    failed = float(there["failed"].mean())  # nan of none
+    failed = there["failed"].mean()  # nan of none
     if good.empty:
         lost = concat([there, rows]).iloc[0]
         nothing = dict.fromkeys(SHARES, float("nan"))
@@ -74,9 +68,9 @@ def line_of(rows: DataFrame, threshold: float) -> Facts:
         "attention": attention.mean,
         "low": attention.low,
         "high": attention.high,
-        "defined": float(good["hit"].mean()),
-        "raised": float(there["rise"].ge(threshold).mean()),
-        "change": float(good["change"].median()),
+        "defined": good["hit"].mean(),
+        "raised": there["rise"].ge(threshold).mean(),
+        "change": good["change"].median(),
         "failed": failed,
         "status": "ok",
         "message": "",
@@ -90,11 +84,11 @@ def attentive(rows: DataFrame, threshold: float) -> DataFrame:
     return there.assign(hit=there["value"].eq(0), status=rows.loc[there.index, "status"])
 
 
-def clearly_worse(rows: DataFrame, best: str, names: list[str], threshold: float) -> list[str]:
-    """Those of `names`, least first, that draw more attention than `best`: it was picked, so all pairs are a family."""
+def clearly_worse(rows: DataFrame, names: list[str], threshold: float) -> list[str]:
+    """Those of `names`, least first, that draw more attention than the first: it was picked, so all pairs count."""
     pvalues = {(one, two): more_often(rows, one, two, threshold) for one, two in combinations(names, 2)}
     adjusted = holm_by_name(pvalues)
-    return [name for name in names if adjusted.get((best, name), 1.0) <= CERTAIN]
+    return [name for name in names if adjusted.get((names[0], name), 1.0) <= CERTAIN]
 
 
 def more_often(rows: DataFrame, one: str, two: str, threshold: float) -> float:

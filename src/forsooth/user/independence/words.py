@@ -7,7 +7,7 @@ from forsooth.report.promises import broken_promises, gap_table
 from forsooth.scores.functionless import Patched
 from forsooth.user.independence.patches import Case
 from forsooth.user.independence.result import clearly_worse
-from forsooth.wording import agreeing, joined, paragraphs
+from forsooth.wording import text_of
 
 FEW = 20  # inputs below which an interval says little
 
@@ -16,7 +16,7 @@ def summary(case: Case, patched: Patched, table: DataFrame, rows: DataFrame) -> 
     """What was asked, what came out, and what to do; the sentences are in words.jinja."""
     known = table[table["attention"].notna()]
     methods = only(known, kind="method")
-    parts = paragraphs(
+    return text_of(
         __package__,
         "words.jinja",
         case=case,
@@ -29,25 +29,12 @@ def summary(case: Case, patched: Patched, table: DataFrame, rows: DataFrame) -> 
         promises=broken_promises(gap_table(rows.assign(metric="gap", value=rows["gap"]))),
         advice=advice(methods, rows, case.request.threshold),
     )
-    return "\n\n".join(parts)
 
 
 def advice(methods: DataFrame, rows: DataFrame, threshold: float) -> str:
     """Whom to believe about a place that may have no function."""
-    if methods.empty:
-        return "No method gave a usable map: ask others."
     names = methods["method"].tolist()
-    worse = clearly_worse(rows, names[0], names, threshold)
-    often = methods[methods["low"] > 0.5]["method"].tolist()
+    worse = clearly_worse(rows, names, threshold)
     least = [name for name in names if name not in worse]
-    sentence = f"Least drawn to what has no function: {joined(least, 'or')}"
-    if set(least) <= set(often):
-        sentence = (
-            f"Believe none of them about such a place: {joined(least)} {agreeing(least, 'is', 'are')} least drawn"
-        )
-    if worse:
-        sentence += f"; {joined(worse)} {agreeing(worse, 'does', 'do')} so clearly more often"
-    mislead = ""
-    if often:
-        mislead = f" In more than half of the inputs {joined(often)} would mislead."
-    return f"{sentence}.{mislead} Steadiness alone is no proof: ask `forsooth bias`, too."
+    often = methods["method"][methods["low"].gt(0.5)].tolist()
+    return text_of(__package__, "advice.jinja", least=least, worse=worse, often=often)

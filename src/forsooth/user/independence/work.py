@@ -11,7 +11,7 @@ import torch
 from pandas import DataFrame
 from torch import Tensor, nn
 
-from forsooth import chunks, plugins, seeds
+from forsooth import plugins, seeds
 from forsooth.adapters import inputs, methods, models, texts
 from forsooth.adapters.methods import NamedMethod
 from forsooth.adapters.places import placed
@@ -21,24 +21,23 @@ from forsooth.games import players
 from forsooth.records import Cell, Facts, Row, UsageError
 from forsooth.scores.contrast import reduced, relative_change
 from forsooth.scores.functionless import Patched
-from forsooth.scores.promises import completeness_gap
 from forsooth.suites import choose, explain
 from forsooth.user.independence import patches, pictures, words
 from forsooth.user.independence.patches import Case, prepare, prepare_again
 from forsooth.user.independence.request import IndependenceRequest
 from forsooth.user.independence.result import IndependenceResult, tabled
-from forsooth.user.pages import Page, asked, command, described_methods, plain_rows
-from forsooth.user.requests import answer_folder
-from forsooth.user.steps import Key, Step, carry_out, shared_arguments
+from forsooth.user.pages import Page, asked, described_methods, plain_rows
+from forsooth.user.requests import BLIND, answer_folder, command
+from forsooth.user.steps import Key, Step, carry_out, gap_of, of_kind, shared_arguments
 
 DEFAULTS = (
     *("grad_cam", "guided_grad_cam"),
     *("gradient", "smooth_grad", "integrated_gradients", "gradient_x_input"),
     *("guided_backprop", "deep_lift", "lrp"),
 )
-NULLS = ("random", "constant")
 BACKGROUND = 100  # inputs that stand for the background
 QUESTION = "Would a map point at patches that can be seen, and that the model does not react to?"
+SAID = ("change", "rise", "gap")  # of a method, (n,) each
 COLUMNS = ("method", "sample", "target", "change", "rise", "ratio", "visible", "gap", "status", "message")
 
 
@@ -59,31 +58,30 @@ def answer(
         shared = shared_arguments(case.request.words(), case.digest, chosen)
         cells = carry_out(steps_of(case, chosen), shared, folder, workers=workers, progress=progress)
     prepare_again.forget()  # type: ignore[attr-defined]
-    patched = patches.joined([cell for (kind, _), cell in cells.items() if kind == patches.PATCH])
-    rows = [row.flat() for one in chosen for row in rows_of(case, patched, one.name, cells["method", one.name])]
-    frame = DataFrame(rows)[list(COLUMNS)]
-    nulls = {one.name: one.method.null for one in chosen}
-    table = tabled(frame, nulls, threshold=request.threshold)
-    summary = words.summary(case, patched, table, frame)
+    return result_of(case, chosen, cells, begun).kept(folder, "independence")
+
+
+def result_of(case: Case, chosen: Sequence[NamedMethod], cells: Mapping[Key, Cell], begun: float) -> IndependenceResult:
+    """The answer from the cells of all steps; begun: by the monotonic clock."""
+    patched = patches.joined(of_kind(cells, patches.PATCH))
     maps = {one.name: cells["method", one.name] for one in chosen}
-    plain = page_of(request, chosen, frame, seconds=time.monotonic() - begun)
-    shown = replace(plain, **pictures.pictured(case, patched, maps))
-    return IndependenceResult(table, frame, summary, page=shown).kept(folder, "independence")
-
-
-def page_of(request: IndependenceRequest, chosen: Sequence[NamedMethod], rows: DataFrame, *, seconds: float) -> Page:
-    """What the page says beside table and words. Changes of a place are no scores of maps, so nothing is ranked."""
-    return Page(
+    rows = [row.flat() for name, cell in maps.items() for row in rows_of(case, patched, name, cell)]
+    frame = DataFrame(rows)[list(COLUMNS)]
+    table = tabled(frame, {one.name: one.kind for one in chosen}, threshold=case.request.threshold)
+    page = Page(
         suite="independence",
         question=QUESTION,
-        command=command("independence", request),
-        settings=asked(request),
-        seed=request.seed,
+        command=command("independence", case.request),
+        settings=asked(case.request),
+        seed=case.request.seed,
         methods=described_methods(chosen),
-        scores={"exhibits": ["attention", "examples"]},
-        rows=[{"suite": "independence", "part": "patches", **line} for line in plain_rows(rows)],
-        seconds=seconds,
+        scores={"exhibits": ["attention", "examples"]},  # changes of a place are no scores of maps: nothing is ranked
+        rows=plain_rows(frame.assign(suite="independence", part="patches")),
+        album=pictures.album_of(case, patched, maps),
+        seen=pictures.SEEN,
+        seconds=time.monotonic() - begun,
     )
+    return IndependenceResult(table, frame, words.summary(case, patched, table, frame), page=page)
 
 
 def check_module(thing: Any) -> None:
@@ -99,7 +97,7 @@ def check_module(thing: Any) -> None:
 def chosen_methods(case: Case) -> list[NamedMethod]:
     """The methods to ask, and behind them the nulls, which are always asked."""
     suitable = [name for name in DEFAULTS if case.layer or "layer" not in plugins.method(name, METHODS).needs]
-    chosen = methods.with_nulls(case.request.methods or suitable, NULLS, METHODS)
+    chosen = methods.with_nulls(case.request.methods or suitable, BLIND, METHODS)
     for one in chosen:
         if "truth" in one.method.needs:
             raise UsageError(f"`methods` must need no ground truth, since there is none, got {one.name}")
@@ -134,21 +132,20 @@ def ask(case: Case, patched: Patched, named: NamedMethod) -> Cell:
 
     `before` and `after` are the saliency of the inputs that the page shows, without and with their patches.
     """
-    tensors = {name: torch.full((len(case.x),), torch.nan, dtype=torch.float64) for name in ("change", "rise", "gap")}
-    answers = []
-    for x, name in ((case.x, "x"), (patched.x.to(case.x.device), "patched")):
-        answers.append(answer_to(case, named, x, name))
-        if answers[-1].facts["status"] != "ok":
-            return Cell(tensors=tensors, facts=answers[-1].facts)
-    maps, later = (one.tensors["maps"].to(case.x.device) for one in answers)
-    gap = tensors["gap"]
-    if named.method.promise:
-        gap = completeness_gap(maps, promised(case, named)).cpu()
-    before = saliency(case, maps)
+    first = question(case, named, case.x, "x")
+    made = answer_to(named, first)
+    later = made
+    if made.facts["status"] == "ok":
+        later = answer_to(named, question(case, named, patched.x.to(case.x.device), "patched"))
+    if later.facts["status"] != "ok":
+        nothing = torch.full((len(case.x),), torch.nan, dtype=torch.float64)
+        return Cell(tensors={name: nothing.clone() for name in SAID}, facts=later.facts)
+    before = saliency(case, made)
     after = saliency(case, later)
     seen = pictures.shown(patched).to(before.device)
     pair = {"before": before[seen].float().cpu(), "after": after[seen].float().cpu()}
-    return Cell(tensors={**changes(case, before, after), "gap": gap, **pair}, facts=answers[0].facts)
+    gap = gap_of(named, first, made)
+    return Cell(tensors={**changes(case, before, after), "gap": gap, **pair}, facts=made.facts)
 
 
 def changes(case: Case, before: Tensor, after: Tensor) -> dict[str, Tensor]:
@@ -160,73 +157,63 @@ def changes(case: Case, before: Tensor, after: Tensor) -> dict[str, Tensor]:
 
 def rows_of(case: Case, patched: Patched, name: str, answer: Cell) -> list[Row]:
     """A row per input of what one method said."""
-    columns = {
-        "found": patched.found(),
-        "target": case.target,
-        "ratio": patched.ratio,
-        "visible": patched.change,
-        **{name: answer.tensors[name] for name in ("change", "rise", "gap")},
-    }
-    state = {"status": answer.facts["status"], "message": answer.facts["message"]}
-    rows = []
-    for place in range(len(case.x)):
-        own = {column: values[place].item() for column, values in columns.items()}
-        row = Row("independence", "scores", method=name, sample=place).having(**own, **state)
-        rows.append(explain.with_promise(row.having(**exception(own, state)), own["gap"]))
-    return rows
+    said = {column: answer.tensors[column] for column in SAID}
+    template = Row(
+        "independence", "scores", method=name, status=answer.facts["status"], message=answer.facts["message"]
+    )
+    rows = explain.rows_by_sample(
+        template,
+        range(len(case.x)),
+        found=patched.found(),
+        target=case.target,
+        ratio=patched.ratio,
+        visible=patched.change,
+        **said,
+    )
+    pairs = zip(rows, said["gap"].tolist(), strict=True)
+    return [explain.with_promise(exceptional(row, **row.columns), gap) for row, gap in pairs]
 
 
-def exception(own: Mapping[str, float], state: Mapping[str, str]) -> dict[str, str]:
-    """Status and message of an input that has no patch, or no change though its method gave maps."""
-    if not own["found"]:
-        return {"status": "no patch", "message": "no functionless patch was found for this input"}
-    if state["status"] == "ok" and own["change"] != own["change"]:
-        return {"status": "undefined", "message": "no usable map, or nothing at that place before and after"}
-    return {}
+def exceptional(row: Row, *, found: Any, change: Any, **others: Any) -> Row:
+    """The row, which says so where an input has no patch, or no change though its method gave maps."""
+    if not found:
+        return row.having(status="no patch", message="no functionless patch was found for this input")
+    if row.status == "ok" and change != change:
+        return row.having(status="undefined", message="no usable map, or nothing at that place before and after")
+    return row
 
 
-def background(case: Case) -> Tensor:
-    """The inputs that methods are given as background, evenly over the explained classes. (k, *shape)"""
-    chosen = choose.evenly(case.target, BACKGROUND, seed=case.request.seed, role="background")
-    return case.x[chosen.to(case.x.device)]
-
-
-def promised(case: Case, named: NamedMethod) -> Tensor:
-    """What the maps of the inputs promise to sum to, (n,)."""
-    behind = background(case)
-
-    def of(x: Tensor, target: Tensor) -> Tensor:
-        return explain.promised(named.method, case.module, x, target, background=behind)
-
-    return chunks.over(of, case.x, case.target, size=explain.at_once(case.x))
-
-
-def saliency(case: Case, maps: Tensor) -> Tensor:
+def saliency(case: Case, made: Cell) -> Tensor:
     """(n, *spatial) in [0, 1] of maps (n, *shape)."""
+    maps = made.tensors["maps"].to(case.x.device)
     if maps.ndim == case.mask.ndim:  # no axis of channels
         maps = maps[:, None]
     return reduced(maps, lowest="zero")
 
 
-def answer_to(case: Case, named: NamedMethod, x: Tensor, name: str) -> Cell:
-    """(n, *shape). Every input has draws of its own, and others with the patch than without."""
-    if "layer" in named.method.needs and case.layer is None:
-        message = f"ValueError: {named.name} reads a layer that gives a map, and the model has none: name a `layer`"
-        return Cell(facts={"failed": True, "status": "error", "message": message})
-    seed = seeds.derive(case.request.seed, named.name, name)
+def question(case: Case, named: NamedMethod, x: Tensor, name: str) -> explain.Question:
+    """What a method is asked about x (n, *shape). Every input has draws of its own, and others with the patch."""
     game: Facts = {}
     if not named.own:
         game = {"players": players.pixels(tuple(x.shape[1:])).to(x.device)}
-    question = explain.Question(
+    background = choose.evenly(case.target, BACKGROUND, seed=case.request.seed, role="background")
+    return explain.Question(
         model=case.module,
         x=x,
         target=case.target,
-        background=background(case),
+        background=case.x[background.to(case.x.device)],
         fit=case.x,
         truth=None,
         layer=case.layer,
-        seed=seed,
+        seed=seeds.derive(case.request.seed, named.name, name),
         game=game,
         whole=named.own,
     )
-    return explain.answered(named.method, question, seed=seed, stream="draws", wrap=methods.accepting_arrays)
+
+
+def answer_to(named: NamedMethod, asked: explain.Question) -> Cell:
+    """The tensor `maps` (n, *shape), or why there is none."""
+    if "layer" in named.method.needs and asked.layer is None:
+        message = f"ValueError: {named.name} reads a layer that gives a map, and the model has none: name a `layer`"
+        return Cell(facts={"failed": True, "status": "error", "message": message})
+    return explain.answered(named.method, asked, seed=asked.seed, stream="draws", wrap=methods.accepting_arrays)

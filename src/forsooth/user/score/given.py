@@ -2,7 +2,7 @@
 
 import io
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -60,7 +60,7 @@ def maps_by_name(arrays: Facts, stem: str) -> dict[str, Maps]:
     """Maps from arrays by the names of methods, beside which one may say of which samples they are."""
     ids = None
     if IDS in arrays:
-        ids = tuple(str(one) for one in np.asarray(arrays.pop(IDS)).tolist())
+        ids = tuple(map(str, np.asarray(arrays.pop(IDS)).tolist()))
     if set(arrays) == {UNNAMED}:
         arrays = {stem: arrays[UNNAMED]}
     return {str(name): Maps(numbers(array, "maps"), ids) for name, array in arrays.items()}
@@ -92,21 +92,28 @@ def files_in(folder: Path) -> list[Path]:
 
 def single_maps(files: Sequence[Path]) -> Maps:
     """One map from each file, named by its sample."""
-    values = [numbers(from_file(file, "maps"), "maps") for file in files]
-    return Maps(stacked(values, files, "maps"), tuple(file.stem for file in files))
+    return Maps(from_files(files, "maps"), tuple(file.stem for file in files))
 
 
-def from_file(file: Path, argument: str) -> Any:
+def from_files(files: Sequence[Path], argument: str) -> Tensor:
+    """The numbers or the picture in each file, all of one shape."""
+    return stacked([from_file(file, argument) for file in files], files, argument)
+
+
+def from_file(file: Path, argument: str) -> Tensor:
     """The array in a file of numbers, or the picture (h, w) or (c, h, w) in another."""
     if file.suffix in inputs.FILES:
-        return inputs.from_file(file, argument)
+        return numbers(file, argument)
     try:
         with Image.open(io.BytesIO(read_plain(file))) as image:
             check_pixels(image)
-            pixels = np.asarray(image if image.mode in ("L", "RGB", "1") else image.convert("L"))
+            shown = image if image.mode in ("L", "RGB", "1") else image.convert("L")
+            pixels = torch.from_numpy(np.array(shown, dtype=np.float32))
     except Exception as error:  # a damaged image can raise anything in its decoder
         raise UsageError(f"`{argument}` must be images that can be read, got {file}: {error}") from error
-    return pixels.astype(np.float32) if pixels.ndim == 2 else pixels.transpose(2, 0, 1).astype(np.float32)
+    if pixels.ndim == 3:
+        return pixels.movedim(2, 0)
+    return pixels
 
 
 def stacked(values: Sequence[Tensor], files: Sequence[Path], argument: str) -> Tensor:
@@ -128,11 +135,10 @@ def samples_from(truth: Any, images: Any) -> Samples:
     """The samples, with their inputs where these are known."""
     samples = known_truth(truth)
     if images is not None:
-        x = known_images(images, samples.ids)
-        samples = Samples(samples.name, samples.ids, samples.truth, x)
+        samples = replace(samples, x=known_images(images, samples.ids))
     check_samples(samples)
-    if samples.x is not None and samples.x.shape[1:-1] == samples.truth.shape[1:]:
-        return Samples(samples.name, samples.ids, samples.truth, samples.x.movedim(-1, 1))  # channels came last
+    if samples.x is not None and channel_axis(samples.x, samples.truth) == -1:
+        return replace(samples, x=samples.x.movedim(-1, 1))
     return samples
 
 
@@ -154,7 +160,7 @@ def known_truth(truth: Any) -> Samples:
 
 
 def counted_ids(values: Tensor) -> tuple[str, ...]:
-    return tuple(str(number) for number in range(len(values)))
+    return tuple(map(str, range(len(values))))
 
 
 def masks_in(folder: Path) -> Samples:
@@ -162,7 +168,7 @@ def masks_in(folder: Path) -> Samples:
     files = files_in(folder)
     if not files:
         raise UsageError(f"`truth` must be a folder of masks or one of `forsooth export-data`, got no mask in {folder}")
-    masks = [numbers(from_file(file, "truth"), "truth") != 0 for file in files]
+    masks = [from_file(file, "truth") != 0 for file in files]
     flat = [mask.any(0) if mask.ndim == 3 else mask for mask in masks]
     return Samples(folder.resolve().name, tuple(file.stem for file in files), stacked(flat, files, "truth"))
 
@@ -175,8 +181,7 @@ def known_images(images: Any, ids: Sequence[str]) -> Tensor:
     lost = [name for name in ids if name not in by_name]
     if lost:
         raise UsageError(f"`images` must have a file for each sample of `truth`; {lost[0]} is missing in {images}")
-    files = [by_name[name] for name in ids]
-    return stacked([numbers(from_file(file, "images"), "images") for file in files], files, "images")
+    return from_files([by_name[name] for name in ids], "images")
 
 
 def check_samples(samples: Samples) -> None:
@@ -187,17 +192,19 @@ def check_samples(samples: Samples) -> None:
     if samples.x is None:
         return
     size = tuple(samples.truth.shape)
-    if samples.x.ndim < 2:
-        raise UsageError(f"`images` must have shape (n, *shape), got {tuple(samples.x.shape)}")
-    fits = [tuple(samples.x.shape), without_axis(samples.x, 1), without_axis(samples.x, -1)]
-    if size not in fits:
-        raise UsageError(f"`images` must fit the masks {size}, with or without channels, got {fits[0]}")
+    came = tuple(samples.x.shape)
+    if len(came) < 2:
+        raise UsageError(f"`images` must have shape (n, *shape), got {came}")
+    if came[0] != size[0] or channel_axis(samples.x, samples.truth) is None:
+        raise UsageError(f"`images` must fit the masks {size}, with or without channels, got {came}")
 
 
-def without_axis(x: Tensor, axis: int) -> tuple[int, ...]:
-    sizes = list(x.shape)
-    del sizes[axis]
-    return tuple(sizes)
+def channel_axis(values: Tensor, truth: Tensor) -> int | None:
+    """Where values (n, *shape) have channels beside the truth (n, *map): 1 or -1; 0: nowhere; None: they do not fit."""
+    size = truth.shape[1:]
+    shape = values.shape[1:]
+    fits = {0: shape, 1: shape[1:], -1: shape[:-1]}
+    return next((axis for axis, left in fits.items() if left == size), None)
 
 
 def places(maps: Maps, samples: Samples, method: str) -> Tensor:
@@ -209,8 +216,9 @@ def places(maps: Maps, samples: Samples, method: str) -> Tensor:
         return torch.arange(len(samples.ids))
     order = {name: place for place, name in enumerate(samples.ids)}
     unknown = [name for name in maps.ids if name not in order]
-    if unknown or len(set(maps.ids)) != len(maps.ids) or len(maps.ids) != len(maps.values):
-        wrong = f"a sample {unknown[0]}" if unknown else f"{len(maps.values)} maps for {len(set(maps.ids))} samples"
+    distinct = len(set(maps.ids))
+    if unknown or not distinct == len(maps.ids) == len(maps.values):
+        wrong = f"a sample {unknown[0]}" if unknown else f"{len(maps.values)} maps for {distinct} samples"
         raise UsageError(
             f"`maps` must have one map for each sample that it names, all of `truth`; {method} has {wrong}"
         )
@@ -219,13 +227,14 @@ def places(maps: Maps, samples: Samples, method: str) -> Tensor:
 
 def reduced(values: Tensor, truth: Tensor, method: str) -> Tensor:
     """The sum of |map| over channels, first or last, where there are any. (k, *map) float32"""
-    size = tuple(truth.shape[1:])
-    shape = tuple(values.shape[1:])
+    axis = channel_axis(values, truth)
+    if axis is None:
+        size = tuple(truth.shape[1:])
+        came = tuple(values.shape[1:])
+        raise UsageError(
+            f"`maps` must have the shape of the truth {size}, with or without channels; {method} has {came}"
+        )
     values = values.float().abs()
-    if shape == size:
+    if axis == 0:
         return values
-    if shape[1:] == size:
-        return values.sum(1)
-    if shape[:-1] == size:
-        return values.sum(-1)
-    raise UsageError(f"`maps` must have the shape of the truth {size}, with or without channels; {method} has {shape}")
+    return values.sum(axis)

@@ -1,12 +1,11 @@
 """What the user asks: maps, and the truth that they are scored against."""
 
-import shlex
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from forsooth import scores
 from forsooth.records import Metric, UsageError
+from forsooth.user.requests import can_be_typed, typed
 
 DEFAULTS = ("ima", "precision")
 TOLERANCE = 1e-3
@@ -40,12 +39,8 @@ class ScoreRequest:
 
     def command(self) -> str:
         """The words at the terminal that repeat it; empty where something lives in memory."""
-        words = {"truth": self.truth, "images": self.images}
-        places = {name: value for name, value in words.items() if value is not None}
-        if not all(isinstance(value, str | Path) for value in (self.maps, *places.values())):
+        places = {"truth": self.truth, "images": self.images}
+        if not all(map(can_be_typed, (self.maps, *places.values()))):
             return ""
-        options = [f"--{name} {shlex.quote(str(value))}" for name, value in places.items()]
-        if self.metrics:
-            options.append(f"--metrics {','.join(self.metrics)}")
-        options.append(f"--emd-tolerance {self.emd_tolerance:g} --seed {self.seed}")
-        return " ".join(["forsooth score", shlex.quote(str(self.maps)), *options])
+        options = {**places, "metrics": self.metrics, "emd_tolerance": f"{self.emd_tolerance:g}", "seed": self.seed}
+        return typed("score", options, self.maps)

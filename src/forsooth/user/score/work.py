@@ -10,9 +10,10 @@ import torch
 from torch import Tensor, nn
 
 from forsooth import plugins, seeds
+from forsooth.adapters import models
 from forsooth.arguments import run_folder
 from forsooth.attributions import METHODS
-from forsooth.engine import Progress, execute, make_task, task
+from forsooth.engine import Progress, about_task, execute, make_task, task
 from forsooth.progress import Silent
 from forsooth.records import NO_MODEL, Cell, Facts, Method, Metric, Plan, Row, Task, UsageError
 from forsooth.runs import Run, assemble, described_method, described_metric, write_page
@@ -22,15 +23,15 @@ from forsooth.suites.album import Album
 from forsooth.suites.planning import versions
 from forsooth.user.export import Samples
 from forsooth.user.pages import grey
+from forsooth.user.requests import NULLS
 from forsooth.user.results import times
 from forsooth.user.score import given
 from forsooth.user.score.request import ScoreRequest
+from forsooth.wording import paragraphs
 
-NULLS = ("random", "constant", "sobel", "laplace", "rectified_input", "oracle")
 GIVEN = "given"  # the model of maps that were made elsewhere
 AT_ONCE = 100  # samples of a task
 LOST = {"status": "error", "message": "there is no map of this sample"}
-CHANNELS = "Of maps with channels the sum of absolute values over the channels is scored; of others the absolute value."
 
 
 @dataclass(frozen=True)
@@ -57,8 +58,8 @@ class Case:
         image = self.samples.truth.ndim == 3
         found = []
         for null in (plugins.method(name, METHODS) for name in NULLS):
-            reads_x = not null.blind and "truth" not in null.needs
-            if not reads_x or (self.samples.x is not None and (image or "table" in null.inputs)):
+            readable = self.samples.x is not None and (image or "table" in null.inputs)
+            if null.blind or "truth" in null.needs or readable:
                 found.append(null)
         return found
 
@@ -80,7 +81,7 @@ def answer(
     if not case.bounded():
         workers = 1  # the other scores are done before a second process has begun
     execute(plan.tasks, cells, workers=workers, progress=progress or Silent())
-    assemble(folder, plan, cells, {**run_facts(case), **times(begun)})
+    assemble(folder, plan, cells, {**run_facts(case), **times(time.monotonic() - begun)})
     if page:
         write_page([folder])
     return Run(folder)
@@ -94,27 +95,18 @@ def prepare(request: ScoreRequest) -> Case:
     taken = sorted(set(maps) & set(NULLS))
     if taken or not maps:
         raise UsageError(f"`maps` must have names that no null has, got {', '.join(taken) or 'no maps'}")
-    filled: dict[str, Tensor] = {}
-    seen = torch.zeros(len(samples.ids), dtype=torch.bool)
+    places = {name: given.places(own, samples, name) for name, own in maps.items()}
+    rows = torch.cat(list(places.values())).unique()
+    filled = {}
     for name, own in maps.items():
-        places = given.places(own, samples, name)
-        filled[name] = torch.full(samples.truth.shape, torch.nan)
-        filled[name][places] = given.reduced(own.values, samples.truth, name)
-        seen[places] = True
-    return kept(request, samples, filled, metrics, seen.nonzero()[:, 0])
-
-
-def kept(
-    request: ScoreRequest, samples: Samples, maps: Mapping[str, Tensor], metrics: tuple[Metric, ...], rows: Tensor
-) -> Case:
-    """The case of those samples (k,) alone of which there is any map."""
-    x = None if samples.x is None else samples.x[rows]
-    ids = tuple(samples.ids[row] for row in rows.tolist())
-    numbers = tuple(rows.tolist())
-    if all(name.isdecimal() for name in ids):
-        numbers = tuple(int(name) for name in ids)
-    chosen = Samples(samples.name, ids, samples.truth[rows], x)
-    return Case(request, chosen, numbers, {name: values[rows] for name, values in maps.items()}, metrics)
+        everywhere = torch.full(samples.truth.shape, torch.nan)
+        everywhere[places[name]] = given.reduced(own.values, samples.truth, name)
+        filled[name] = everywhere[rows]
+    chosen = samples.at(rows)
+    numbers = rows.tolist()
+    if all(map(str.isdecimal, chosen.ids)):
+        numbers = list(map(int, chosen.ids))
+    return Case(request, chosen, tuple(numbers), filled, metrics)
 
 
 def tasks_of(case: Case, cells: Store) -> Iterator[Task]:
@@ -122,14 +114,14 @@ def tasks_of(case: Case, cells: Store) -> Iterator[Task]:
     shared: Facts = {
         "dataset": case.samples.name,
         "metrics": versions([metric.name for metric in case.metrics]),
+        "emd_tolerance": case.request.emd_tolerance or None,
     }
-    shared["emd_tolerance"] = case.request.emd_tolerance or None
     for part in torch.arange(len(case.numbers)).split(AT_ONCE):
         shared["show"] = int(part[0]) == 0
-        samples = put(samples_cell(case, part), cells, "samples")
+        samples = put(part_of(case, part), cells, "samples")
         yield samples
         for name, maps in case.maps.items():
-            own = put(Cell(tensors={"maps": maps[part]}), cells, f"maps: {name}")
+            own = put({"maps": maps[part]}, cells, f"maps: {name}")
             yield own
             yield make_task(score_maps, {**shared, "method": name}, [samples, own], name=f"score: {name}")
         for null in case.nulls():
@@ -137,24 +129,23 @@ def tasks_of(case: Case, cells: Store) -> Iterator[Task]:
             yield make_task(score_null, arguments, [samples], name=f"score: {null.name}")
 
 
-def samples_cell(case: Case, part: Tensor) -> Cell:
+def part_of(case: Case, part: Tensor) -> dict[str, Tensor]:
+    """Some of the samples (k,), as tensors of a cell."""
     tensors = {"truth": case.samples.truth[part], "numbers": torch.tensor(case.numbers)[part]}
     if case.samples.x is not None:
         tensors["x"] = case.samples.x[part]
-    return Cell(tensors=tensors)
+    return tensors
 
 
-def put(cell: Cell, cells: Store, name: str) -> Task:
+def put(tensors: Mapping[str, Tensor], cells: Store, name: str) -> Task:
     """The task that stands for what was given, whose cell is in the store already: its key is the content's hash."""
+    cell = Cell(tensors={key: tensor.contiguous() for key, tensor in tensors.items()})
     total = hashlib.sha256()
     for key, tensor in sorted(cell.tensors.items()):
-        total.update(f"{key} {tensor.dtype} {tuple(tensor.shape)}".encode())
-        total.update(tensor.contiguous().numpy().tobytes())
+        total.update(f"{key} {tensor.dtype} {tuple(tensor.shape)}".encode() + models.raw(tensor))
     stand_in = make_task(keep, {"digest": total.hexdigest()}, name=name)
     if not cells.has(stand_in.key):
-        tensors = {key: tensor.contiguous() for key, tensor in cell.tensors.items()}
-        about = {"task": name, "seconds": 0.0, "id": stand_in.id, "version": stand_in.version}
-        cells.write(stand_in.key, Cell(tensors=tensors), about=about)
+        cells.write(stand_in.key, cell, about=about_task(stand_in, 0.0))
     return stand_in
 
 
@@ -175,16 +166,10 @@ def score_maps(
     emd_tolerance: float | None,
     show: bool,
 ) -> Cell:
-    """The rows of one method on some samples; a sample without a map has rows that say so."""
+    """The rows of one method on some samples."""
     maps = own.tensors["maps"]
-    there = ~maps.flatten(1).isnan().all(1)
-    template = row(dataset, method, GIVEN)
-    numbers = samples.tensors["numbers"]
-    reads = {name: tensor[there] for name, tensor in samples.tensors.items()}
-    rows = list(explain.metric_rows(template, maps[there], reads, metrics, reads["numbers"].tolist(), emd_tolerance))
-    rows += explain.no_scores(template, metrics, numbers[~there].tolist(), LOST)
-    shown = {"example": maps[0]} if show and there[0] else {}
-    return album_of(shown, template).cell(rows)
+    shown = {"example": maps[0]} if show and not maps[0].isnan().all() else {}
+    return scored(samples, maps, row(dataset, method, GIVEN), metrics, emd_tolerance, shown)
 
 
 @task("user.score_null", version=1)
@@ -218,11 +203,26 @@ def score_null(
     if "maps" not in made.tensors:
         return Cell(rows=tuple(explain.no_scores(template, metrics, reads["numbers"].tolist(), made.facts)))
     maps = given.reduced(made.tensors["maps"], reads["truth"], method)
-    rows = explain.metric_rows(template, maps, reads, metrics, reads["numbers"].tolist(), emd_tolerance)
     example = {"example": maps[0]}
     if method == "oracle":
         example = {"truth": reads["truth"][0].float(), "input": grey(reads.get("x", reads["truth"])[0])}
-    return album_of(example if show else {}, template).cell(rows)
+    return scored(samples, maps, template, metrics, emd_tolerance, example if show else {})
+
+
+def scored(
+    samples: Cell,
+    maps: Tensor,
+    template: Row,
+    metrics: dict[str, int],
+    emd_tolerance: float | None,
+    shown: Mapping[str, Tensor],
+) -> Cell:
+    """The rows of maps (n, *map) of some samples, and what the page shows; a sample without a map says so."""
+    there = ~maps.flatten(1).isnan().all(1)
+    reads = {name: tensor[there] for name, tensor in samples.tensors.items()}
+    rows = list(explain.metric_rows(template, maps[there], reads, metrics, reads["numbers"].tolist(), emd_tolerance))
+    rows += explain.no_scores(template, metrics, samples.tensors["numbers"][~there].tolist(), LOST)
+    return album_of(shown, template).cell(rows)
 
 
 def row(dataset: str, method: str, model: str) -> Row:
@@ -241,14 +241,6 @@ def album_of(tensors: Mapping[str, Tensor], template: Row) -> Album:
 def run_facts(case: Case) -> Facts:
     """What run.json says, so that the page can be written."""
     own = {name: {"null": False, "cite": "", "signed": False, "settings": {}} for name in case.maps}
-    facts = [f"{len(case.numbers)} samples with a known truth, of {case.samples.name}.", CHANNELS]
-    if case.samples.x is None:
-        facts.append("The inputs are unknown here: nulls that read them, such as edges, are left out.")
-    if case.bounded() and case.request.emd_tolerance:
-        within = f"{case.request.emd_tolerance:g}"
-        facts.append(
-            f"{', '.join(case.bounded())}: the middle of proven bounds, off by at most {within} (column emd_error)."
-        )
     return {
         "suite": "score",
         "title": "Maps made elsewhere",
@@ -262,5 +254,5 @@ def run_facts(case: Case) -> Facts:
         "exhibits": ["examples"],
         "metrics": {metric.name: described_metric(metric) for metric in case.metrics},
         "methods": {**own, **{null.name: described_method(null) for null in case.nulls()}},
-        "facts": facts,
+        "facts": paragraphs(__package__, "facts.jinja", case=case, bounded=case.bounded()),
     }
