@@ -182,6 +182,11 @@ def methods_in(results: Results, frame: DataFrame) -> list[str]:
     return [name for name in results.run["methods"] if name in there]
 
 
+def nulls_in(results: Results) -> list[str]:
+    """The methods of the run that ignore the model."""
+    return [name for name, record in results.run["methods"].items() if record.get("null")]
+
+
 def in_order(results: Results, frame: DataFrame) -> DataFrame:
     """`frame` sorted by its factor columns, in the order of their levels."""
     factors = [factor for factor in results.run["factors"] if factor in frame]
@@ -205,8 +210,7 @@ def took_part(results: Results, metric: str) -> DataFrame:
     """
     record = results.run["metrics"][choose("metric", metric, results.run["metrics"])]
     factors = results.run["factors"]
-    rows = results.rows
-    rows = without(only(rows, part="scores"), status=ABSENT)
+    rows = without(only(results.rows, part="scores"), status=ABSENT)
     whole = rows["metric"].eq("") & ~rows["status"].isin(SCORED)
     rows = _in_all_panels(rows[rows["metric"].eq(metric) | whole], factors=factors)
     rows = _on_all_samples(rows, factors=factors)
@@ -224,10 +228,7 @@ def with_failures(rows: DataFrame) -> DataFrame:
     records = {metric.name: metric for metric in METRICS}
     parts = []
     for name, own in rows.groupby("metric", sort=False):
-        if name in records:
-            parts.append(counted(own, records[name]))
-        else:
-            parts.append(only(own, status=SCORED))
+        parts.append(counted(own, records[name]) if name in records else only(own, status=SCORED))
     return concat(parts).sort_index()
 
 
@@ -239,10 +240,7 @@ def _in_all_panels(rows: DataFrame, *, factors: list[str]) -> DataFrame:
     nulls = only(rows, model=NO_MODEL).drop(columns="model")
     panels = modelled[factors].drop_duplicates()
     shared = [factor for factor in factors if factor != "model"]
-    if shared:
-        spread = nulls.merge(panels, on=shared)
-    else:
-        spread = nulls.merge(panels, how="cross")
+    spread = nulls.merge(panels, on=shared) if shared else nulls.merge(panels, how="cross")
     return concat([modelled, spread], ignore_index=True)
 
 

@@ -5,9 +5,9 @@ import pandas as pd
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from forsooth.frames import only
+from forsooth.frames import only, without
 from forsooth.records import SCORED
-from forsooth.report.aggregate import Results
+from forsooth.report.aggregate import Results, nulls_in
 from forsooth.report.drawing import MUTED, Drawing, Tables, colours, sheet
 
 PERCENT = np.arange(1, 101)
@@ -16,8 +16,7 @@ NO_PATCH = "no patch"  # the status of an input that nobody was asked about
 
 def attention(results: Results, tables: Tables) -> tuple[Drawing, ...]:
     """1 - IIR against the threshold, as the page of `forsooth.independence` shows it. [yang2019benchmarking]"""
-    rows = only(results.rows, part="patches")
-    rows = rows[rows["status"].ne(NO_PATCH)]
+    rows = without(only(results.rows, part="patches"), status=NO_PATCH)
     if rows.empty:
         return ()
     drawing = Drawing(
@@ -45,13 +44,13 @@ def shares(rows: pd.DataFrame) -> NDArray[np.float64]:
 
 def _figure(results: Results, rows: pd.DataFrame) -> Figure:
     lines = {name: shares(own) for name, own in rows.groupby("method", sort=False)}
-    nulls = {name: bool(record.get("null")) for name, record in results.run["methods"].items()}
-    shade = colours(list(lines), nulls)
+    nulls = nulls_in(results)
+    shade = colours(list(lines), dict.fromkeys(nulls, True))
     figure = sheet(9.5, 0.9 + max(3.6, 0.19 * len(lines)))
     axis = figure.subplots()
     axis.grid(axis="y")
     for name in sorted(lines, key=lambda name: lines[name].mean()):
-        style = {True: "--", False: "-"}[nulls.get(name, False)]
+        style = "--" if name in nulls else "-"
         axis.plot(PERCENT, lines[name], label=name, color=shade[name], linestyle=style)
     threshold = results.run["settings"].get("threshold")
     if isinstance(threshold, int | float):

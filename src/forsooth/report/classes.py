@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import pandas as pd
 
+from forsooth.frames import only
 from forsooth.report.aggregate import Results, panel_names
 from forsooth.wording import text
 
@@ -20,7 +21,7 @@ def classes(results: Results) -> pd.DataFrame:
     roles = list(dict.fromkeys(line["role"] for line in results.run["classes"]))
     alike: dict[tuple[str, ...], list[str]] = {}
     for name, lines in _panels(results):
-        words = tuple(_counts(lines[lines["role"].eq(role)]) for role in roles)
+        words = tuple(_counts(only(lines, role=role)) for role in roles)
         alike.setdefault(words, []).append(name)
     rows = [(", ".join(dict.fromkeys(names)), *words) for words, names in alike.items()]
     return pd.DataFrame(rows, columns=["panels", *roles])
@@ -47,5 +48,5 @@ def _counts(lines: pd.DataFrame) -> str:
     counts = lines["count"]
     if len(lines) <= ONE_BY_ONE:
         return ", ".join(f"{name}: {count}" for name, count in zip(lines["class"], counts, strict=True))
-    each = " to ".join(str(count) for count in dict.fromkeys([counts.min(), counts.max()]))
+    each = " to ".join(map(str, dict.fromkeys([counts.min(), counts.max()])))
     return f"{counts.sum()}: {each} of each of {len(lines)} classes"

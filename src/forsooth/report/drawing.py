@@ -1,5 +1,6 @@
 """What the figures share: a figure with its words, colours that colour-blind readers can tell apart, a style."""
 
+import base64
 import io
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
@@ -85,6 +86,11 @@ def rendered(figure: Figure, kind: str) -> bytes:
     with matplotlib.rc_context(STYLE):
         figure.savefig(buffer, format=kind, dpi=dpi, metadata=metadata, **SPEED[kind])
     return buffer.getvalue()
+
+
+def png_url(content: bytes) -> str:
+    """A PNG as a URL that holds it."""
+    return f"data:image/png;base64,{base64.b64encode(content).decode()}"
 
 
 SIZES = ((1440, 256), (1440, 48), (1100, 48), (800, 32))  # width and colours of a PNG for the page, the best first

@@ -42,19 +42,23 @@ def leaderboard(results: Results, metric: str, by: str | None = None) -> DataFra
     it would have among the others in its own panels.
     """
     table = medians(results, metric)
-    gaps = gap_table(results.rows)
     if table.panels.empty:
         return DataFrame(columns=COLUMNS if by is None else [by, *COLUMNS])
     if by is None:
-        return board(table, gaps=gaps)
+        return board(table, gaps=gap_table(results.rows))
     choose("by", by, results.run["factors"])
-    parts = [
-        board(where(table, table.panels[by].eq(level).to_numpy()), gaps=gaps).assign(**{by: level})
-        for level in levels(results, by)
-        if table.panels[by].eq(level).any()
-    ]
-    joined = concat(parts, ignore_index=True)
-    return joined[[by, *(column for column in joined if column != by)]]
+    return concat(boards_by(results, table, by), names=[by]).reset_index(by).reset_index(drop=True)
+
+
+def boards_by(results: Results, table: Medians, factor: str) -> dict[str, DataFrame]:
+    """The leaderboard of each level of a factor that has one."""
+    gaps = gap_table(results.rows)
+    found = {}
+    for level in levels(results, factor):
+        own = table.panels[factor].eq(level).to_numpy()
+        if own.any():
+            found[level] = board(where(table, own), gaps=gaps)
+    return found
 
 
 def board(table: Medians, *, gaps: DataFrame = NO_GAPS) -> DataFrame:

@@ -39,14 +39,8 @@ def skipped_by_reason(skips: pd.DataFrame, asked: Collection[str]) -> Lines:
     return lines
 
 
-def _places(own: pd.DataFrame) -> str:
+def _places(own: pd.DataFrame, *, most: int = 6) -> str:
     """How many panels, and which."""
     names = list(dict.fromkeys(own["where"].explode()))
-    return f"{plural(len(names), 'panel')}: {_few(names)}"
-
-
-def _few(names: list[str], *, most: int = 6) -> str:
-    shown = ", ".join(names[:most])
-    if len(names) > most:
-        return f"{shown} and {len(names) - most} more"
-    return shown
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return f"{plural(len(names), 'panel')}: {', '.join(names[:most])}{more}"

@@ -1,6 +1,7 @@
 """Leaderboards, accuracies, failures and skips as tables: for the terminal, for Markdown, as csv."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -9,6 +10,7 @@ from rich.table import Table
 
 from forsooth import papers
 from forsooth.counted import ABSENT
+from forsooth.frames import lines_by, only
 from forsooth.records import SCORED
 from forsooth.report.aggregate import Results, in_order, panel_names
 from forsooth.report.medians import Medians
@@ -42,19 +44,18 @@ def display(board: pd.DataFrame) -> pd.DataFrame:
 
 
 def _words(line: Mapping[str, Any]) -> dict[str, str]:
-    interval = f"{number(line['low'])}–{number(line['high'])}"
     return {
         "rank": _rank(line),
-        "method": _name(line),
+        "method": f"{line['method']} ○" if line["null"] else str(line["method"]),
         "score": number(line["score"]),
-        "95 % interval": interval,
+        "95 % interval": f"{number(line['low'])}–{number(line['high'])}",
         "group": str(line["group"]),
         "quartiles": f"{number(line['q1'])}–{number(line['q3'])}",
         "failed": share(line["failed"]),
-        "gap": _unless_missing(line["gap"], "{:.0e}".format),
-        "broken": _unless_missing(line["broken"], share),
-        "spread": _unless_missing(line["spread"], number),
-        "wins": _wins(line),
+        "gap": unless_missing(line["gap"], "{:.0e}".format),
+        "broken": unless_missing(line["broken"], share),
+        "spread": unless_missing(line["spread"], number),
+        "wins": "" if line["null"] else str(line["wins"]),
         "panels": f"{line['panels']} of {line['of']}",
         "over": str(line["over"]),
     }
@@ -64,28 +65,13 @@ def _rank(line: Mapping[str, Any]) -> str:
     """The rank with its interval, in round brackets where a method missed some panels."""
     if pd.isna(line["rank"]):
         return ""
-    rank = f"{line['rank']} [{line['rank_low']}–{line['rank_high']}]"
-    if line["panels"] == line["of"]:
-        return rank
-    return f"({rank})"
+    rank = "{rank} [{rank_low}–{rank_high}]".format_map(line)
+    return rank if line["panels"] == line["of"] else f"({rank})"
 
 
-def _name(line: Mapping[str, Any]) -> str:
-    if line["null"]:
-        return f"{line['method']} ○"
-    return str(line["method"])
-
-
-def _wins(line: Mapping[str, Any]) -> str:
-    if line["null"]:
-        return ""
-    return str(line["wins"])
-
-
-def _unless_missing(value: Any, written: Callable[[Any], str]) -> str:
-    if pd.isna(value):
-        return ""
-    return written(value)
+def unless_missing(value: Any, written: Callable[[Any], str]) -> str:
+    """The value as it is written; empty where there is none."""
+    return "" if pd.isna(value) else written(value)
 
 
 def console(board: pd.DataFrame, *, title: str, columns: int | None = None) -> Table:
@@ -94,11 +80,9 @@ def console(board: pd.DataFrame, *, title: str, columns: int | None = None) -> T
     table = Table(title=title, title_justify="left")
     for column in words:
         table.add_column(column, justify=JUSTIFIED.get(column, "right"), no_wrap=column == "method")
-    groups = [*board["group"], None]
-    for k, values in enumerate(words.itertuples(index=False)):
-        last = k + 1 == len(words)
-        style = {True: "dim", False: None}[bool(board["null"].iloc[k])]
-        table.add_row(*map(str, values), style=style, end_section=not last and groups[k + 1] != groups[k])
+    ends = board["group"].ne(board["group"].shift(-1))  # of the last line it means nothing
+    for values, null, end in zip(words.itertuples(index=False), board["null"], ends, strict=True):
+        table.add_row(*map(str, values), style="dim" if null else None, end_section=end)
     return table
 
 
@@ -135,8 +119,7 @@ def accuracies(results: Results) -> pd.DataFrame:
     factors = results.run["factors"]
     if not factors:
         return pd.DataFrame(columns=list(ACCURACIES))
-    rows = results.rows
-    rows = rows[rows["part"].eq("training") & rows["metric"].eq("accuracy")]
+    rows = only(results.rows, part="training", metric="accuracy")
     rows = rows.assign(value=100 * rows["value"].astype(float), gated=rows["status"].eq("below gate"))
     if "alpha" not in rows:
         rows = rows.assign(alpha=np.nan)
@@ -150,15 +133,16 @@ def _published(results: Results) -> pd.DataFrame:
     """published_alpha and published accuracy by the factors in lower case; no rows for other suites."""
     factors = results.run["factors"]
     columns = ["published_alpha", "published"]
-    tables = PUBLISHED.get(results.run["suite"], {})
-    nothing = pd.DataFrame(columns=columns, index=pd.MultiIndex.from_arrays([[] for _ in factors]), dtype=float)
-    if not tables or "size" not in factors:
-        return nothing
-    parts = [papers.table(name).assign(size=size) for size, name in tables.items()]
-    every = pd.concat(parts).rename(columns={"alpha": "published_alpha", "accuracy": "published"})
+    nothing = pd.DataFrame(columns=[*factors, *columns])
+    every = nothing
+    if results.run["suite"] in PUBLISHED and "size" in factors:
+        tables = PUBLISHED[results.run["suite"]]
+        every = pd.concat([papers.table(name).assign(size=size) for size, name in tables.items()])
+        every = every.rename(columns={"alpha": "published_alpha", "accuracy": "published"})
     if not set(factors) <= set(every) or every.duplicated(factors).any():
-        return nothing  # a run by other factors than the paper's
-    return every.assign(**{name: every[name].str.lower() for name in factors}).set_index(factors)[columns]
+        every = nothing  # a run by other factors than the paper's
+    key = [every[factor].str.lower() for factor in factors]
+    return every[columns].astype(float).set_axis(pd.MultiIndex.from_arrays(key))
 
 
 def failures(tables: Sequence[Medians]) -> pd.DataFrame:
@@ -167,23 +151,20 @@ def failures(tables: Sequence[Medians]) -> pd.DataFrame:
     if not tables:
         return pd.DataFrame(columns=columns)
     every = pd.concat([table.rows.assign(metric=table.metric) for table in tables], ignore_index=True)
-    asked = every.groupby(["metric", "method"]).size()
-    lost = every[every["failed"]]
-    lines = [_failure(reason, own, asked, of=len(tables)) for reason, own in lost.groupby(REASON, sort=False)]
-    return pd.DataFrame(lines, columns=columns).sort_values("share", ascending=False, ignore_index=True)
+    # of all samples that a method was asked about by a metric, the same at each of its lines
+    every = every.assign(asked=every.groupby(["metric", "method"])["failed"].transform("size"))
+    found = lines_by(every[every["failed"]], REASON, partial(_failure, of=len(tables)))
+    return found.reindex(columns=columns).sort_values("share", ascending=False, ignore_index=True)
 
 
 REASON = ["method", "status", "message"]
 
 
-def _failure(reason: tuple[str, ...], lost: pd.DataFrame, asked: pd.Series, *, of: int) -> tuple[Any, ...]:
-    """One line of `failures`: of how many samples (metric, method) were asked, and how many metrics there are."""
-    per_metric = lost.groupby("metric").size()
-    shares = [count / asked[metric, reason[0]] for metric, count in per_metric.items()]
-    metrics = "all"
-    if len(per_metric) < of:
-        metrics = ", ".join(per_metric.index)
-    return (*reason, metrics, lost["panel"].nunique(), max(shares))
+def _failure(lost: pd.DataFrame, *, of: int) -> dict[str, Any]:
+    """One line of `failures`: in which of so many metrics and how many panels, and the largest share of samples."""
+    shares = lost.groupby("metric")["asked"].agg(lambda asked: len(asked) / asked.iloc[0])
+    metrics = ", ".join(shares.index) if len(shares) < of else "all"
+    return {"metrics": metrics, "panels": lost["panel"].nunique(), "share": shares.max()}
 
 
 def skips(results: Results) -> pd.DataFrame:
@@ -191,10 +172,9 @@ def skips(results: Results) -> pd.DataFrame:
     rows = _left_out(results.rows)
     what = rows["method"].mask(rows["method"].eq(""), rows["part"])
     rows = rows.assign(what=what, panel=panel_names(results, rows))
-    lines = []
-    for reason, own in rows.groupby(["what", "status", "message"], sort=False):
-        lines.append((*reason, list(own["panel"].unique())))
-    return pd.DataFrame(lines, columns=["what", "status", "message", "where"])
+    key = ["what", "status", "message"]
+    found = lines_by(rows, key, lambda own: {"where": list(own["panel"].unique())})
+    return found.reindex(columns=[*key, "where"])
 
 
 def _left_out(rows: pd.DataFrame) -> pd.DataFrame:

@@ -56,7 +56,7 @@ def of_runs(folders: Sequence[Path]) -> str | None:
 def code() -> bytes:
     """A sum of this package's files, and the versions of those that draw."""
     here = Path(str(resources.files("forsooth")))
-    files = sorted(path for path in here.rglob("*") if path.suffix in (".py", ".html", ".css", ".js", ".csv"))
+    files = sorted(path for path in here.rglob("*") if path.suffix in (".py", ".html", ".jinja", ".css", ".js", ".csv"))
     versions = [importlib.metadata.version(name).encode() for name in LIBRARIES]
     return total([*(path.read_bytes() for path in files), *versions]).encode()
 

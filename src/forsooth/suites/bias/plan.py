@@ -53,6 +53,12 @@ class Experiment(planning.Round):
         shared = {"spec": game_of(self.settings), "device": self.choice.device}
         return self.task(function, words, self.trained, **shared, **arguments)
 
+    def measured(
+        self, function: Callable[..., Cell], words: str, needs: Sequence[Task], **arguments: Any
+    ) -> list[Task]:
+        """A task about the panel, behind the trainings and all that it needs."""
+        return [*self.trained, *needs, self.task(function, words, needs, **arguments)]
+
     def play(self, role: str) -> list[Task]:
         """Shapley values of all explained inputs, a few at a time; every role and training has its own permutations."""
         seed = self.seed(role, self.panel.training)

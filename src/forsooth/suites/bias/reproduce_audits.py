@@ -94,27 +94,30 @@ def line_of(rows: DataFrame, published: float, *, bounds: tuple[float, float]) -
     )
 
 
+REGION = (
+    "{line.title}: the irrelevant region has {line.numbers} of the mean attribution of a region over {drawn} "
+    "(published {line.published}). {used}"
+)
+PATTERN = (
+    "{line.title}: {line.numbers} of the Shapley mass lies inside the pattern over {drawn} (published "
+    "{line.published}; {line.plain:.3f} if the noise of the estimates counts, too); {outside}"
+)
+
+
 def on_region(line: Line) -> str:
-    return not_audited(line) or (
-        f"{line.title}: the irrelevant region has {line.numbers} of the mean attribution of a region over "
-        f"{drawn(line)} (published {line.published}). {used(line)}"
-    )
+    return not_audited(line) or REGION.format(line=line, drawn=drawn(line), used=used(line))
 
 
 def on_pattern(line: Line) -> str:
-    return not_audited(line) or (
-        f"{line.title}: {line.numbers} of the Shapley mass lies inside the pattern over {drawn(line)} (published "
-        f"{line.published}; {line.plain:.3f} if the noise of the estimates counts, too); {outside(line)}"
-    )
+    return not_audited(line) or PATTERN.format(line=line, drawn=drawn(line), outside=outside(line))
 
 
 def not_audited(line: Line) -> str:
     """Why a network was not audited; empty if it was."""
     if line.inputs:
         return ""
-    why = "no image with a region got right"
-    if line.accuracy < line.gate:
-        why = f"below its gate of {line.gate:.0f} %"
+    below = f"below its gate of {line.gate:.0f} %"
+    why = below if line.accuracy < line.gate else "no image with a region got right"
     return f"{line.title}: {why}, so not audited."
 
 
