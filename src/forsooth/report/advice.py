@@ -1,15 +1,14 @@
 """The paragraph at the head of the page: what to do with what came out."""
 
-from collections.abc import Mapping
+from pandas import DataFrame
 
-import pandas as pd
-
-from forsooth.report.medians import Medians
+from forsooth.report.leaderboard import Boards
+from forsooth.report.medians import Tables
 from forsooth.report.verdict import hopeless, judged, leads, sizes
 from forsooth.wording import paragraphs
 
 
-def advice(tables: Mapping[str, Medians], boards: Mapping[str, pd.DataFrame], *, preset: str) -> str:
+def advice(tables: Tables, boards: Boards, *, preset: str) -> str:
     """Which method to reach for, which not to rely on, and what to do first; empty where no method was scored."""
     if not tables:
         return ""
@@ -35,6 +34,6 @@ def advice(tables: Mapping[str, Medians], boards: Mapping[str, pd.DataFrame], *,
     )
 
 
-def _winners(board: pd.DataFrame) -> pd.DataFrame:
+def _winners(board: DataFrame) -> DataFrame:
     """Lines of those who beat every null somewhere and took part in every panel."""
     return board[~board["null"] & board["group"].ne("") & board["wins"].gt(0)]

@@ -1,9 +1,9 @@
 """How often the maps of each method change where a patch without function was put, at every threshold."""
 
 import numpy as np
-import pandas as pd
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
+from pandas import DataFrame
 
 from forsooth.frames import only, without
 from forsooth.records import SCORED
@@ -31,10 +31,10 @@ def attention(results: Results, tables: Tables) -> tuple[Drawing, ...]:
     return (drawing,)
 
 
-def shares(rows: pd.DataFrame) -> NDArray[np.float64]:
+def shares(rows: DataFrame) -> NDArray[np.float64]:
     """The share of these inputs that draw attention, for each of PERCENT.
 
-    >>> rows = pd.DataFrame({"change": [0.02, 0.5, None], "status": ["ok", "ok", "error"]})
+    >>> rows = DataFrame({"change": [0.02, 0.5, None], "status": ["ok", "ok", "error"]})
     >>> shares(rows)[[0, 1, 2, 49, 50]].round(2).tolist()
     [1.0, 1.0, 0.67, 0.67, 0.33]
     """
@@ -42,7 +42,7 @@ def shares(rows: pd.DataFrame) -> NDArray[np.float64]:
     return np.asarray((change[:, None] >= PERCENT / 100 - 1e-12).mean(axis=0))
 
 
-def _figure(results: Results, rows: pd.DataFrame) -> Figure:
+def _figure(results: Results, rows: DataFrame) -> Figure:
     lines = {name: shares(own) for name, own in rows.groupby("method", sort=False)}
     nulls = nulls_in(results)
     shade = colours(list(lines), dict.fromkeys(nulls, True))

@@ -6,15 +6,16 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from pandas import DataFrame
 
 from forsooth.frames import only
 from forsooth.papers.references import cited
 from forsooth.report.advice import advice
-from forsooth.report.aggregate import Results, levels, nulls_in, panel_names
+from forsooth.report.aggregate import Record, Results, Values, Written, levels, nulls_in, panel_names
 from forsooth.report.classes import classes
 from forsooth.report.families import kind_of
-from forsooth.report.leaderboard import board, boards_by
-from forsooth.report.medians import CEILING, Medians
+from forsooth.report.leaderboard import Boards, board, boards_by
+from forsooth.report.medians import CEILING, Medians, Tables
 from forsooth.report.notes import notes
 from forsooth.report.promises import gap_table
 from forsooth.report.reasons import by_reason, skipped_by_reason
@@ -22,10 +23,8 @@ from forsooth.report.tables import accuracies, display, failures, settings, skip
 from forsooth.report.verdict import NOTABLE, caution, verdict
 from forsooth.wording import joined, number, share, text
 
-Values = dict[str, Any]
 
-
-def chapter(results: Results, tables: Mapping[str, Medians]) -> Values:
+def chapter(results: Results, tables: Tables) -> Values:
     """Everything but the drawings."""
     gaps = gap_table(results.rows)
     boards = {metric: board(table, gaps=gaps) for metric, table in tables.items()}
@@ -41,7 +40,7 @@ def chapter(results: Results, tables: Mapping[str, Medians]) -> Values:
     }
 
 
-def _parts(results: Results, tables: Mapping[str, Medians]) -> Values:
+def _parts(results: Results, tables: Tables) -> Values:
     """Who took part, with which accuracy, and who did not."""
     return {
         "classes": classes(results).to_dict("records"),
@@ -51,7 +50,7 @@ def _parts(results: Results, tables: Mapping[str, Medians]) -> Values:
     }
 
 
-def _words(results: Results, tables: Mapping[str, Medians], boards: Mapping[str, pd.DataFrame]) -> Values:
+def _words(results: Results, tables: Tables, boards: Boards) -> Values:
     """What the page says in sentences."""
     return {
         "caution": caution(tables),
@@ -76,7 +75,7 @@ def _about(results: Results) -> Values:
     }
 
 
-def _findings(results: Results, tables: Mapping[str, Medians], boards: Mapping[str, pd.DataFrame]) -> Values:
+def _findings(results: Results, tables: Tables, boards: Boards) -> Values:
     """What came out, and what to do; a run on the user's own model and a reproduction have words of their own."""
     run = results.run
     if run["reproduction"] is not None:
@@ -92,7 +91,7 @@ def _keys(results: Results) -> list[str]:
     return [record.get("cite") or "" for record in records] + ["ancona2018towards"]
 
 
-def _reproduction(record: Mapping[str, Any]) -> Values:
+def _reproduction(record: Record) -> Values:
     """The published table beside ours, every value as text."""
     lines = record["table"]
     names = list(dict.fromkeys(name for line in lines for name in line))
@@ -104,7 +103,7 @@ def _short(value: Any) -> str:
     return number(value) if isinstance(value, float) else text(value)
 
 
-def _flat(mapping: Mapping[str, Any]) -> dict[str, str]:
+def _flat(mapping: Record) -> Written:
     """Nested settings as one line each: {"a": {"b": 1}} -> {"a": "b=1"}."""
     return {name: settings(value) if isinstance(value, Mapping) else text(value) for name, value in mapping.items()}
 
@@ -119,7 +118,7 @@ def _time(seconds: float) -> str:
     return f"{rest} s"
 
 
-def _tiles(results: Results, tables: Mapping[str, Medians]) -> dict[str, str]:
+def _tiles(results: Results, tables: Tables) -> Written:
     tiles = _counts(results)
     for table in list(tables.values())[:1]:
         tiles |= _maps_scored(table)
@@ -129,7 +128,7 @@ def _tiles(results: Results, tables: Mapping[str, Medians]) -> dict[str, str]:
     return tiles | {"in all": _time(results.run["seconds"])}
 
 
-def _counts(results: Results) -> dict[str, str]:
+def _counts(results: Results) -> Written:
     """How many methods, nulls, and ends of the scale there are; the findings count in the same way."""
     ends = [name for name in results.run["methods"] if name in CEILING]
     nulls = set(nulls_in(results)) - set(ends)
@@ -139,14 +138,14 @@ def _counts(results: Results) -> dict[str, str]:
     return {name: str(count) for name, count in tiles.items()}
 
 
-def _maps_scored(table: Medians) -> dict[str, str]:
+def _maps_scored(table: Medians) -> Written:
     """How many maps of methods that look at the model were scored by the first metric."""
     maps = table.rows[~table.rows["method"].map(table.nulls)]
     lost = share(maps["failed"].mean()) if len(maps) else "–"
     return {"panels": str(len(table.panels)), "maps scored": f"{len(maps):,}", "of them without a score": lost}
 
 
-def _metric(name: str, record: Mapping[str, Any]) -> dict[str, str]:
+def _metric(name: str, record: Record) -> Written:
     low, high = record.get("bounds") or (None, None)
     return {
         "metric": name,
@@ -157,13 +156,13 @@ def _metric(name: str, record: Mapping[str, Any]) -> dict[str, str]:
     }
 
 
-def _methods(results: Results) -> list[dict[str, str]]:
+def _methods(results: Results) -> list[Written]:
     seconds = {name: f"{taken:.1f}" for name, taken in times(results).items()}
     methods = results.run["methods"].items()
     return [{**_method(name, record), "seconds": seconds.get(name, "")} for name, record in methods]
 
 
-def _method(name: str, record: Mapping[str, Any]) -> dict[str, str]:
+def _method(name: str, record: Record) -> Written:
     kind = kind_of(record)
     return {
         "method": name,
@@ -183,7 +182,7 @@ SORTED_BY = {
 }
 
 
-def _lines(lines: pd.DataFrame) -> list[Values]:
+def _lines(lines: DataFrame) -> list[Values]:
     """Lines of a leaderboard: its words, what to sort them by, and places on a bar in per cent."""
     groups = lines["group"].tolist()
     bars = _bars(lines).to_dict("records")
@@ -198,7 +197,7 @@ def _lines(lines: pd.DataFrame) -> list[Values]:
     return shown
 
 
-def _bars(lines: pd.DataFrame) -> pd.DataFrame:
+def _bars(lines: DataFrame) -> DataFrame:
     """Places of score, interval and quartiles, and how wide these are, in per cent of the bar."""
     least = min(lines["low"].min(), lines["q1"].min())
     most = max(lines["high"].max(), lines["q3"].max())
@@ -206,7 +205,7 @@ def _bars(lines: pd.DataFrame) -> pd.DataFrame:
     return at.assign(width=at["high"] - at["low"], quartiles=at["q3"] - at["q1"]).map("{:.2f}".format)
 
 
-def _by_model(results: Results, tables: Mapping[str, Medians]) -> dict[str, dict[str, list[Values]]]:
+def _by_model(results: Results, tables: Tables) -> dict[str, dict[str, list[Values]]]:
     """One set of leaderboards per architecture, where there are several."""
     if "model" not in results.run["factors"] or len(levels(results, "model")) < 2:
         return {}
@@ -217,7 +216,7 @@ def _by_model(results: Results, tables: Mapping[str, Medians]) -> dict[str, dict
     return found
 
 
-def _heat(results: Results, table: Medians, lines: pd.DataFrame) -> Values:
+def _heat(results: Results, table: Medians, lines: DataFrame) -> Values:
     """Median of every method in every panel, with a shade between the worst and the best seen."""
     good = table.sign * table.value
     span = np.ptp(good[np.isfinite(good)]) or 1.0
@@ -256,7 +255,7 @@ def _accuracies(results: Results) -> list[dict[Hashable, str]]:
     if table.empty:
         return []
     table = table.assign(below=table["below"].where(table["below"].gt(0)))
-    shown = pd.DataFrame({"panel": panel_names(results, table)}, index=table.index)
+    shown = DataFrame({"panel": panel_names(results, table)}, index=table.index)
     for words, (name, digits) in ACCURACIES.items():
         shown[words] = [unless_missing(value, digits.format) for value in table[name]]
     return list(shown.loc[:, shown.ne("").any()].to_dict("records"))

@@ -10,7 +10,7 @@ from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 from pandas import DataFrame
 
-from forsooth.report.aggregate import Results, panel_names
+from forsooth.report.aggregate import Record, Results, panel_names
 from forsooth.report.axes import legend_below, names_beside
 from forsooth.report.drawing import (
     BLUE,
@@ -96,7 +96,7 @@ def _scores(axis: Axes, lines: DataFrame, place: Floats) -> None:
 DOT: dict[str, Any] = {"s": 20, "edgecolor": "white", "linewidth": 0.7, "zorder": 3}
 
 
-def _partial_name(line: Mapping[str, Any]) -> str:
+def _partial_name(line: Record) -> str:
     """The method; a fraction behind its name where it took part in some panels only."""
     if line["panels"] == line["of"]:
         return str(line["method"])

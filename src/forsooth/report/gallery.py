@@ -13,18 +13,19 @@ from typing import Any
 
 import numpy as np
 from matplotlib import colormaps
-from numpy.typing import NDArray
 from pandas import DataFrame
 from PIL import Image
 
 from forsooth.frames import only, without
-from forsooth.report.aggregate import Results, nulls_in, panel_names
+from forsooth.report.aggregate import Picture, Results, Values, Written, nulls_in, panel_names
 from forsooth.report.drawing import png_url
-from forsooth.report.maps import mark, mass, painted
+from forsooth.report.maps import Bytes, mark, mass, painted
 from forsooth.report.medians import CEILING
 from forsooth.report.walls import ANY, PLAIN, blocks, pictures, wall_of
+from forsooth.stats.panels import Floats
 
-Bytes = NDArray[np.uint8]
+Shape = tuple[int, int]  # height and width
+Tile = tuple[int, str]  # the place of a picture in its sheet, and its largest value in words
 WIDEST = 56  # pixels of a side; larger pictures are averaged down
 ACROSS = 40  # pictures in a line of the sheet
 BUDGET = 500_000  # pixels of all maps; above it pictures are smaller, then fewer samples are kept
@@ -53,7 +54,7 @@ class Scale:
 SCALES = (Scale(4, WIDEST), Scale(4, 40), Scale(4, 32), Scale(2, 32), Scale(1, 32), Scale(1, 14))
 
 
-def galleries(results: Results) -> list[dict[str, Any]]:
+def galleries(results: Results) -> list[Values]:
     """What the template shows of the run's maps: a gallery of examples and one of mean maps, where there are any."""
     shown = pictures(results)
     drawable = shown["tensor"].map(lambda name: results.pictures[name].ndim in (2, 3)).astype(bool)
@@ -63,7 +64,7 @@ def galleries(results: Results) -> list[dict[str, Any]]:
     return [gallery for gallery in made if gallery["rows"]]
 
 
-def _gallery(results: Results, shown: DataFrame, kind: str) -> dict[str, Any]:
+def _gallery(results: Results, shown: DataFrame, kind: str) -> Values:
     """The gallery at the largest scale whose pixels stay within the budget, or else at the smallest.
 
     rows  name, and samples: label, and for each column the place of its picture in the sheet (NO_MAP, ZEROS: of none)
@@ -90,14 +91,14 @@ def _gallery(results: Results, shown: DataFrame, kind: str) -> dict[str, Any]:
     }
 
 
-def _words(kind: str, sheet: "Sheet") -> dict[str, str]:
+def _words(kind: str, sheet: "Sheet") -> Written:
     title, caption = WORDS[kind]
     if sheet.averaged:
         caption += f" Pictures are averaged down to {sheet.shape[0]}×{sheet.shape[1]} pixels."
     return {"kind": kind, "title": title, "caption": caption}
 
 
-def shape_of(tensors: Sequence[NDArray[Any]], side: int) -> tuple[int, int]:
+def shape_of(tensors: Sequence[Picture], side: int) -> Shape:
     """Height and width of all pictures of a sheet: the largest that there is, within that many pixels a side."""
     height = max((tensor.shape[-2] for tensor in tensors), default=1)
     width = max((tensor.shape[-1] for tensor in tensors), default=1)
@@ -107,7 +108,7 @@ def shape_of(tensors: Sequence[NDArray[Any]], side: int) -> tuple[int, int]:
 
 def _rows(
     results: Results, shown: DataFrame, kind: str, sheet: "Sheet", columns: Sequence[str], samples: int
-) -> list[dict[str, Any]]:
+) -> list[Values]:
     """Every row with its samples, whose pictures are added to the sheet."""
     wall = wall_of(results, shown, kind)
     labels = {(wall.where(line), line["place"]): line["label"] for line in shown.to_dict("records")[::-1]}
@@ -127,19 +128,19 @@ def _rows(
 class Sheet:
     """Pictures of one shape, one after the other: maps as magma's colours, inputs as they look."""
 
-    def __init__(self, shape: tuple[int, int]) -> None:
+    def __init__(self, shape: Shape) -> None:
         self.shape = shape
         self.averaged = False
         self._maps: list[Bytes] = []
         self._inputs: list[Bytes] = []
-        self._known: dict[int, tuple[int, str]] = {}
+        self._known: dict[int, Tile] = {}
 
-    def added(self, pictures: Mapping[str, NDArray[Any]], columns: Sequence[str]) -> dict[str, list[Any]]:
+    def added(self, pictures: Mapping[str, Picture], columns: Sequence[str]) -> dict[str, list[Any]]:
         """The places of the pictures of these columns in their sheets, and their largest values in words."""
         both = [self.add(pictures.get(column), column) for column in columns]
         return {"tiles": [tile for tile, _ in both], "peaks": [peak for _, peak in both]}
 
-    def add(self, picture: NDArray[Any] | None, column: str) -> tuple[int, str]:
+    def add(self, picture: Picture | None, column: str) -> Tile:
         """The place of the picture in its sheet, and its largest value in words."""
         words = mark(picture)
         if picture is None or words:
@@ -148,13 +149,13 @@ class Sheet:
             self._known[id(picture)] = self._drawn(picture, column)
         return self._known[id(picture)]
 
-    def _drawn(self, picture: NDArray[Any], column: str) -> tuple[int, str]:
+    def _drawn(self, picture: Picture, column: str) -> Tile:
         if column == "input":
             return self._placed(painted(picture, "input"), self._inputs), ""
         values = mass(picture)
         return self._placed(values / values.max(), self._maps), f"{values.max():.3g}"
 
-    def _placed(self, values: NDArray[np.float64], tiles: list[Bytes]) -> int:
+    def _placed(self, values: Floats, tiles: list[Bytes]) -> int:
         """The place of one more among the tiles, in the sheet's shape; values (h, w) or (h, w, 3) from 0 to 1."""
         if values.shape[:2] != self.shape:
             self.averaged = self.averaged or is_larger(values, self.shape)
@@ -187,12 +188,12 @@ class Sheet:
         return png_url(buffer.getvalue())
 
 
-def is_larger(values: NDArray[Any], shape: tuple[int, int]) -> bool:
+def is_larger(values: Floats, shape: Shape) -> bool:
     """Whether values (h, w) or (h, w, 3) have more pixels a side than the shape."""
     return bool(values.shape[0] > shape[0] or values.shape[1] > shape[1])
 
 
-def resized(values: NDArray[Any], shape: tuple[int, int]) -> NDArray[np.float64]:
+def resized(values: Floats, shape: Shape) -> Floats:
     """Values (h, w) or (h, w, 3) in another shape: averaged down, or every pixel the nearest."""
     how = Image.Resampling.BOX if is_larger(values, shape) else Image.Resampling.NEAREST
     layers = np.moveaxis(np.atleast_3d(values).astype(np.float32), -1, 0)

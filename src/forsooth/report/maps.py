@@ -1,7 +1,6 @@
 """Figures of heat maps: examples and global maps."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 from matplotlib import colormaps
@@ -12,12 +11,14 @@ from pandas import DataFrame
 
 from forsooth.frames import only, without
 from forsooth.records import NO_MODEL
-from forsooth.report.aggregate import Results, nulls_in, panel_names
+from forsooth.report.aggregate import Picture, Results, nulls_in, panel_names
 from forsooth.report.drawing import MUTED, Drawing, Tables, name_style, outer_groups, present, sheet
 from forsooth.report.medians import CEILING
 from forsooth.report.walls import PLAIN, blocks, pictures, wall_of
+from forsooth.stats.panels import Floats
 
-Tile = NDArray[np.float64]  # (height, width, 3) in [0, 1]
+Bytes = NDArray[np.uint8]
+Places = dict[str, float]  # of columns from the left, by their names
 BLANK = 0.93  # grey of a tile that does not exist
 INCH = 0.37  # edge of a tile in inches
 CELL = 70  # the same in pixels, at most
@@ -75,9 +76,9 @@ def _grid(results: Results, shown: DataFrame, kind: str) -> Figure:
     return _tiled(lines, names=names, columns=columns, faint=nulls_in(results))
 
 
-def _placed(blocks: Sequence[Sequence[str]]) -> dict[str, float]:
-    """Column -> its place from the left, with a gap between blocks."""
-    places: dict[str, float] = {}
+def _placed(blocks: Sequence[Sequence[str]]) -> Places:
+    """The place of every column, with a gap between blocks."""
+    places: Places = {}
     for gap, block in enumerate(blocks):
         for name in block:
             places[name] = len(places) + 0.35 * gap
@@ -85,16 +86,15 @@ def _placed(blocks: Sequence[Sequence[str]]) -> dict[str, float]:
 
 
 def _tiled(
-    lines: Sequence[Mapping[str, NDArray[Any]]],
+    lines: Sequence[Mapping[str, Picture]],
     *,
     names: Sequence[str],
-    columns: Mapping[str, float],
+    columns: Places,
     faint: Collection[str],
 ) -> Figure:
     """Tiles in rows, columns in blocks with a gap between them, names to the left and above.
 
-    columns  name -> place from the left
-    faint    columns of maps that never look at the model
+    faint  columns of maps that never look at the model
     """
     figure, axis = _frame(names, columns)
     across = _width(columns)
@@ -113,12 +113,12 @@ def _tiled(
     return figure
 
 
-def _width(columns: Mapping[str, float]) -> float:
+def _width(columns: Places) -> float:
     """Of all columns together, in tiles."""
     return max(columns.values()) + 1
 
 
-def _frame(names: Sequence[str], columns: Mapping[str, float]) -> tuple[Figure, Axes]:
+def _frame(names: Sequence[str], columns: Places) -> tuple[Figure, Axes]:
     """A sheet with room for the names of rows and, slanted, of columns; sizes in inches."""
     long = [len(name) for name in columns]
     left = 0.2 + 0.075 * max(map(len, names))
@@ -133,7 +133,7 @@ def _frame(names: Sequence[str], columns: Mapping[str, float]) -> tuple[Figure, 
     return figure, axis
 
 
-def mark(picture: NDArray[Any] | None) -> str:
+def mark(picture: Picture | None) -> str:
     """What to write where there is nothing to see: a dash for no map or no number in it, a 0 for a map of zeros."""
     if picture is None or picture.ndim < 2 or not np.isfinite(picture).any():
         return "–"
@@ -142,7 +142,7 @@ def mark(picture: NDArray[Any] | None) -> str:
     return "0"
 
 
-def _canvas(lines: Sequence[Mapping[str, NDArray[Any]]], columns: Mapping[str, float]) -> NDArray[np.uint8]:
+def _canvas(lines: Sequence[Mapping[str, Picture]], columns: Places) -> Bytes:
     """All tiles in one picture, each of the same size: one image draws faster than five hundred."""
     edge = _edge(len(lines) * _width(columns))
     margin = round(edge / 23)
@@ -161,22 +161,20 @@ def _edge(tiles: float) -> int:
     return int(max(12, min(CELL, round((CANVAS / tiles) ** 0.5))))
 
 
-def _tile(picture: NDArray[Any] | None, name: str) -> NDArray[np.uint8]:
+def _tile(picture: Picture | None, name: str) -> Bytes:
     """The colours of a picture; grey where there is nothing to see."""
-    colours = np.full((1, 1, 3), BLANK)
-    if picture is not None and not mark(picture):
-        colours = painted(picture, name)
+    colours = np.full((1, 1, 3), BLANK) if picture is None or mark(picture) else painted(picture, name)
     return np.asarray(np.round(255 * colours), dtype=np.uint8)
 
 
-def _enlarged(tile: NDArray[np.uint8], edge: int) -> NDArray[np.uint8]:
+def _enlarged(tile: Bytes, edge: int) -> Bytes:
     """The tile with so many pixels a side, each the nearest. (edge, edge, 3)"""
     down = np.arange(edge) * tile.shape[0] // edge
     right = np.arange(edge) * tile.shape[1] // edge
     return np.asarray(tile[down[:, None], right])
 
 
-def painted(picture: NDArray[Any], name: str) -> Tile:
+def painted(picture: Picture, name: str) -> Floats:
     """Colours of a picture (height, width) or (channels, height, width).
 
     An input is grey or, with three channels, in colour; a map is |map| summed over channels, over its largest.
@@ -187,18 +185,18 @@ def painted(picture: NDArray[Any], name: str) -> Tile:
     return np.asarray(colormaps["magma"](values / (values.max() or 1.0)))[..., :3]
 
 
-def mass(picture: NDArray[Any]) -> NDArray[np.float64]:
+def mass(picture: Picture) -> Floats:
     """|map| summed over channels, of a map (height, width) or (channels, height, width); what is no number is 0."""
     return np.asarray(np.abs(_channels(picture)).sum(axis=0))
 
 
-def _channels(picture: NDArray[Any]) -> Tile:
+def _channels(picture: Picture) -> Floats:
     """Finite values (channels, height, width)."""
     values = np.nan_to_num(np.asarray(picture, dtype=float), posinf=0, neginf=0)
     return np.asarray(values.reshape(-1, *values.shape[-2:]))
 
 
-def _painted_input(values: Tile) -> Tile:
+def _painted_input(values: Floats) -> Floats:
     if len(values) == 3:
         span = np.ptp(values) or 1.0
         return np.moveaxis((values - values.min()) / span, 0, -1)

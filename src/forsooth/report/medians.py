@@ -4,13 +4,12 @@ import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from pandas import DataFrame
 
-from forsooth.report.aggregate import Results, in_order, methods_in, nulls_in, took_part
+from forsooth.report.aggregate import Record, Results, in_order, methods_in, nulls_in, took_part
 from forsooth.stats import differences
 from forsooth.stats.boards import Standings, panels_of, shared_by, standings
 from forsooth.stats.differences import Bools
@@ -65,6 +64,9 @@ class Medians:
         return differences.wins(self.chance, sign=self.sign, null=self.null, rival=self.rival)
 
 
+Tables = Mapping[str, Medians]  # metric -> its medians, in order of display
+
+
 def medians(results: Results, metric: str) -> Medians:
     """Medians over samples and seeds in each panel."""
     rows = took_part(results, metric)
@@ -102,7 +104,7 @@ def all_medians(results: Results) -> dict[str, Medians]:
     return {metric: table for metric, table in every.items() if len(table.panels)}
 
 
-def _bounds(record: Mapping[str, Any]) -> tuple[float, float]:
+def _bounds(record: Record) -> tuple[float, float]:
     """Least and largest value; JSON has no infinity, so that None stands for it."""
     low, high = record.get("bounds") or (None, None)
     return float(-np.inf if low is None else low), float(np.inf if high is None else high)

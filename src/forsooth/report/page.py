@@ -9,12 +9,13 @@ import pandas as pd
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup, escape
 
+from forsooth.names import grouped
 from forsooth.records import UsageError
-from forsooth.report.aggregate import Results, read
+from forsooth.report.aggregate import Record, Results, Values, Written, read
 from forsooth.report.anchors import anchor, safe_name
 from forsooth.report.chapter import chapter
 from forsooth.report.leaderboard import board
-from forsooth.report.medians import Medians, all_medians
+from forsooth.report.medians import Medians, Tables, all_medians
 from forsooth.report.tables import MEANING
 from forsooth.store import write_atomically
 from forsooth.wording import listed, number, plural
@@ -26,7 +27,6 @@ VECTOR = 300_000  # bytes; larger drawings go into the page as PNG
 SHRINKS = 4  # times that an SVG may become smaller on its way into the page
 MOST_CELLS = 500  # keys that the page lists; run.json has them all
 SCRIPTS = ("page.js", "tables.js", "viewer.js", "passages.js")
-Tables = Mapping[str, Medians]
 Figures = Mapping[str, Callable[..., Any]]  # name -> function that draws
 Folders = str | Path | Sequence[str | Path]
 
@@ -59,7 +59,7 @@ def write_page(
     return page
 
 
-def _seen_closely(results: Results, prefix: str) -> dict[str, list[dict[str, Any]]]:
+def _seen_closely(results: Results, prefix: str) -> dict[str, list[Values]]:
     """The galleries of maps and texts of a run."""
     from forsooth.report.gallery import galleries  # matplotlib takes a second to import: only who draws pays
     from forsooth.report.passages import passages
@@ -99,14 +99,14 @@ def _names(folders: Sequence[Path]) -> list[str]:
 
 def _drawings(
     results: Results, tables: Tables, figures: Figures, *, folder: Path, prefix: str
-) -> dict[str, list[dict[str, str]]]:
+) -> dict[str, list[Written]]:
     """The drawings of the run's exhibits, written into `folder`, ready for the template.
 
     They are written as PNG and SVG; what the page has as a table to look at closely, as PNG alone.
     """
     from forsooth.report.figures import draw  # matplotlib takes a second to import: only who draws pays
 
-    shown: dict[str, list[dict[str, str]]] = {"leaderboard": [], "accuracy_figure": [], "figures": []}
+    shown: dict[str, list[Written]] = {"leaderboard": [], "accuracy_figure": [], "figures": []}
     for exhibit in dict.fromkeys(["leaderboard", *results.run["exhibits"]]):
         for drawing in draw(exhibit, results, tables, figures):
             raster = _file(drawing, "png", folder)
@@ -132,7 +132,7 @@ def _file(drawing: "Drawing", kind: str, folder: Path) -> bytes:
     return content
 
 
-def _embedded(drawing: "Drawing", vector: bytes, raster: bytes, *, name: str) -> dict[str, Any]:
+def _embedded(drawing: "Drawing", vector: bytes, raster: bytes, *, name: str) -> Values:
     """The drawing as a part of the page: as text where it is small, its ids beginning with `name`; else as PNG."""
     from forsooth.report.drawing import png_url, slim
     from forsooth.report.svg import inline
@@ -145,7 +145,7 @@ def _embedded(drawing: "Drawing", vector: bytes, raster: bytes, *, name: str) ->
     return {**words, "inline": "", "source": png_url(slim(raster))}
 
 
-def _compared(tables: Sequence[Tables], names: Sequence[str]) -> dict[str, list[dict[str, str]]]:
+def _compared(tables: Sequence[Tables], names: Sequence[str]) -> dict[str, list[Written]]:
     """metric -> lines of method and one column per run, for the metrics that all runs share; nothing for one run."""
     if len(tables) < 2:
         return {}
@@ -153,7 +153,7 @@ def _compared(tables: Sequence[Tables], names: Sequence[str]) -> dict[str, list[
     return {metric: _side_by_side([own[metric] for own in tables], names) for metric in shared}
 
 
-def _side_by_side(tables: Sequence[Medians], names: Sequence[str]) -> list[dict[str, str]]:
+def _side_by_side(tables: Sequence[Medians], names: Sequence[str]) -> list[Written]:
     """A line for each method, with its score in each run."""
     boards = {name: board(table).set_index("method") for name, table in zip(names, tables, strict=True)}
     methods = dict.fromkeys(method for lines in boards.values() for method in lines.index)
@@ -168,7 +168,7 @@ def _brief(lines: pd.DataFrame, method: str) -> str:
     return score if pd.isna(line["rank"]) else f"{score} #{line['rank']}"
 
 
-def _html(*, title: str, runs: Sequence[Mapping[str, Any]], compared: Mapping[str, Any]) -> str:
+def _html(*, title: str, runs: Sequence[Record], compared: Record) -> str:
     """The page; everything that comes from a run is escaped, for messages come from other people's code."""
     from forsooth.report.gallery import magma
 
@@ -190,15 +190,12 @@ def _html(*, title: str, runs: Sequence[Mapping[str, Any]], compared: Mapping[st
     )
 
 
-def _in_short(runs: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:
+def _in_short(runs: Sequence[Record]) -> dict[str, list[str]]:
     """What to do -> titles of the runs that say so: what many say is said once."""
-    found: dict[str, list[str]] = {}
-    for run in runs:
-        found.setdefault(run["advice"] or run["verdict"][0], []).append(run["title"])
-    return found
+    return grouped((run["advice"] or run["verdict"][0], run["title"]) for run in runs)
 
 
-def _shared(runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _shared(runs: Sequence[Record]) -> Values:
     """What all chapters have together: papers by key, facts on methods by name, and names of panels."""
     papers = {paper.key: paper for run in runs for paper in run["references"]}
     panels = [name for run in runs for table in run["heat"].values() for name in table["names"]]
@@ -230,7 +227,7 @@ CONTENTS = (  # place, words, what a chapter must have for it
 )
 
 
-def contents(run: Mapping[str, Any]) -> list[tuple[str, str]]:
+def contents(run: Record) -> list[tuple[str, str]]:
     """Place and words of every section that a chapter has."""
     return [(place, words) for place, words, needed in CONTENTS if not needed or run[needed]]
 

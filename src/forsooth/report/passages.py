@@ -13,15 +13,12 @@ from pandas import DataFrame
 
 from forsooth.frames import only, without
 from forsooth.records import NO_MODEL
-from forsooth.report.aggregate import Results, in_order, methods_in, nulls_in, panel_names
+from forsooth.report.aggregate import Results, Values, in_order, methods_in, nulls_in, panel_names
 from forsooth.report.medians import CEILING
 from forsooth.report.walls import pictures
 
 KINDS = ("", "tells", "alike")  # of words: any; one that tells the label; one that looks alike and tells nothing
 LEAST = 1  # per cent of the largest weight, below which a word has no shade
-
-
-Values = dict[str, Any]
 
 
 def passages(results: Results) -> list[Values]:
@@ -63,9 +60,10 @@ def panel(results: Results, name: str, weights: DataFrame, documents: Mapping[in
     methods = methods_in(results, without(weights, method=CEILING))
     shades = [shades_at(results, only(weights, place=place), methods) for place in places]
     texts = [documents[place] for place in places]
-    lines = []
-    for method, shade in zip(methods, shades[0], strict=True):
-        lines.append({"method": method, "null": method in nulls_in(results), **runs_of(texts[0], shade)})
+    lines = [
+        {"method": method, "null": method in nulls_in(results), **runs_of(texts[0], shade)}
+        for method, shade in zip(methods, shades[0], strict=True)
+    ]
     yield {"panel": name, "lines": lines, "data": {"texts": texts, "shades": shades}}
 
 

@@ -1,16 +1,15 @@
 """The findings of a run in plain words, computed from its rows."""
 
 import itertools
-from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
-import pandas as pd
+from pandas import DataFrame
 
 from forsooth.frames import only
-from forsooth.report.aggregate import Results, panel_names
-from forsooth.report.leaderboard import losses
-from forsooth.report.medians import CEILING, Medians
+from forsooth.names import grouped
+from forsooth.report.aggregate import Results, Values, panel_names
+from forsooth.report.leaderboard import Boards, losses
+from forsooth.report.medians import CEILING, Medians, Tables
 from forsooth.report.promises import broken_promises
 from forsooth.stats.differences import enough
 from forsooth.stats.spread import FEWEST
@@ -19,7 +18,7 @@ from forsooth.wording import paragraphs, share
 NOTABLE = 0.05  # share of lost samples from which a method is named
 
 
-def verdict(results: Results, tables: Mapping[str, Medians], boards: Mapping[str, pd.DataFrame]) -> tuple[str, ...]:
+def verdict(results: Results, tables: Tables, boards: Boards) -> tuple[str, ...]:
     """A few sentences a stranger can read, in verdict.jinja; by the first metric, with a word on the others.
 
     "Clearly" holds for the whole board: of equal methods at most one board in twenty names any difference.
@@ -37,10 +36,9 @@ def verdict(results: Results, tables: Mapping[str, Medians], boards: Mapping[str
         __package__,
         "verdict.jinja",
         metric=first,
-        ranked=board[board["group"].ne("")].to_dict("records"),
+        board=board.to_dict("records"),
         leads=leads({metric: lines[lines["group"].ne("")] for metric, lines in boards.items()}),
         methods=len(methods),
-        any_null=bool(board["null"].any()),
         nulls=list(itertools.compress(table.methods, table.null & table.rival)),
         won=int(table.wins.any(axis=1).sum()),
         panels=len(table.panels),
@@ -56,26 +54,22 @@ def verdict(results: Results, tables: Mapping[str, Medians], boards: Mapping[str
     return tuple(sentences)
 
 
-def judged(board: pd.DataFrame) -> pd.DataFrame:
+def judged(board: DataFrame) -> DataFrame:
     """Lines of a board that are methods: neither nulls nor the ends of the scale."""
     return board[~board["null"] & ~board["method"].isin(CEILING)]
 
 
-def hopeless(methods: pd.DataFrame) -> list[str]:
+def hopeless(methods: DataFrame) -> list[str]:
     """Who of these lines is nowhere clearly better than all nulls."""
     return list(only(methods, wins=0)["method"])
 
 
-def leads(boards: Mapping[str, pd.DataFrame]) -> dict[str, list[str]]:
+def leads(boards: Boards) -> dict[str, list[str]]:
     """Who is first on these boards, and by which metrics."""
-    found: dict[str, list[str]] = {}
-    for metric, board in boards.items():
-        for leader in board["method"][:1]:
-            found.setdefault(leader, []).append(metric)
-    return found
+    return grouped((leader, metric) for metric, board in boards.items() for leader in board["method"][:1])
 
 
-def _strongest_null(results: Results, table: Medians) -> dict[str, Any]:
+def _strongest_null(results: Results, table: Medians) -> Values:
     """The null and the panel in which it beats the most methods; empty where there are no nulls or no methods."""
     nulls = np.flatnonzero(table.null & table.rival)
     methods = np.flatnonzero(~table.null & table.rival)
@@ -94,14 +88,14 @@ def _strongest_null(results: Results, table: Medians) -> dict[str, Any]:
 ONE_DRAW = "They know the data of this run: another seed makes or draws other data."
 
 
-def caution(tables: Mapping[str, Medians]) -> str:
+def caution(tables: Tables) -> str:
     """What the intervals are over, and what they cannot know, in caution.jinja."""
     for table in list(tables.values())[:1]:
         return " ".join([*paragraphs(__package__, "caution.jinja", **sizes(table)), ONE_DRAW])
     return ""
 
 
-def sizes(table: Medians) -> dict[str, Any]:
+def sizes(table: Medians) -> Values:
     """How much was run, and whether that is enough for a claim.
 
     single      networks with one training

@@ -5,16 +5,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
-from numpy.typing import NDArray
 from pandas import DataFrame
 
 from forsooth.frames import only, without
 from forsooth.records import NO_MODEL
-from forsooth.report.aggregate import Results, in_order, methods_in, nulls_in
-from forsooth.wording import text
+from forsooth.report.aggregate import Picture, Results, in_order, methods_in, nulls_in
+from forsooth.wording import with_text
 
 PLAIN = ("input", "truth")  # columns that are no method's map
 BEFORE = {"example": ["input", "truth"], "global": ["truth"]}  # those of each kind
+Line = Mapping[Hashable, Any]  # of a table
 ANY = ""  # of labels
 
 
@@ -26,8 +26,7 @@ def pictures(results: Results, *more: str) -> DataFrame:
     """
     factors = results.run["factors"]
     columns = dict.fromkeys(("tensor", "kind", "method", "label", "place", *more, *factors))
-    frame = DataFrame(results.run["pictures"], columns=list(columns))
-    frame = frame.assign(**{name: frame[name].map(text) for name in (*factors, "label", "method")})
+    frame = with_text(DataFrame(results.run["pictures"], columns=list(columns)), (*factors, "label", "method"))
     frame["place"] = pd.to_numeric(frame["place"], errors="coerce").fillna(0).astype(int)
     return only(frame, tensor=results.pictures)
 
@@ -53,19 +52,19 @@ class Wall:
     lines: DataFrame
     labelled: bool
     key: list[str]
-    tensors: Mapping[tuple[Any, ...], NDArray[Any]]
+    tensors: Mapping[tuple[Any, ...], Picture]
 
-    def where(self, line: Mapping[Hashable, Any]) -> tuple[Any, ...]:
+    def where(self, line: Line) -> tuple[Any, ...]:
         """The values of the key."""
         return tuple(line[name] for name in self.key)
 
-    def title(self, panel: str, line: Mapping[Hashable, Any]) -> str:
+    def title(self, panel: str, line: Line) -> str:
         """What a row of a panel is called."""
         if not self.labelled:
             return panel
         return f"{panel} y={line['label']}" if panel else str(line["label"])
 
-    def hung(self, line: Mapping[Hashable, Any], columns: Iterable[str], place: int) -> dict[str, NDArray[Any]]:
+    def hung(self, line: Line, columns: Iterable[str], place: int) -> dict[str, Picture]:
         """Column -> picture, of one sample of a row; of an input or a truth its own, or else any of the panel."""
         label = line["label"] if self.labelled else ANY
         found = {}
@@ -87,7 +86,7 @@ def wall_of(results: Results, shown: DataFrame, kind: str) -> Wall:
     labelled = bool(lines.duplicated(factors).any()) if factors else len(lines) > 1
     if not labelled:
         lines = lines.drop_duplicates(factors)
-    tensors: dict[tuple[Any, ...], NDArray[Any]] = {}
+    tensors: dict[tuple[Any, ...], Picture] = {}
     wall = Wall(in_order(results, lines), labelled, [name for name in factors if name != "model"], tensors)
     for picture in shown.to_dict("records"):
         column, model = _column_and_model(picture)
@@ -103,7 +102,7 @@ def _lines(first: DataFrame, factors: list[str]) -> DataFrame:
     return (first if own.empty else own)[[*factors, "label"]].drop_duplicates()
 
 
-def _column_and_model(picture: Mapping[Hashable, Any]) -> tuple[str, str]:
+def _column_and_model(picture: Line) -> tuple[str, str]:
     """Inputs and truths are of no model."""
     if picture["kind"] in PLAIN:
         return picture["kind"], NO_MODEL

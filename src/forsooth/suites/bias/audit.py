@@ -205,10 +205,9 @@ class Audit:
         ]
         return wanted[torch.stack(hits).all(0)]
 
-    def parts(self, size: int) -> Iterator[Tensor]:
+    def parts(self, size: int) -> tuple[Tensor, ...]:
         """The chosen images, so many at once; none where there are none."""
-        for start in range(0, len(self.chosen), size):
-            yield self.chosen[start : start + size]
+        return self.chosen.split(size) if len(self.chosen) else ()
 
     def inputs(self, rows: Tensor) -> tuple[Tensor, Tensor]:
         return self.dataset.x[rows].to(self.request.device), self.dataset.y[rows].to(self.request.device)
@@ -264,7 +263,7 @@ def audit_region(*trained: Cell, spec: AuditSpec, request: Request) -> Cell:
 
 def region_rows(audit: Audit) -> Iterator[Row]:
     template = audit.template.having(metric="relative_attribution")
-    patches = players.patches(tuple(audit.dataset.x.shape[1:]), REGIONS)
+    patches = players.patches(audit.dataset.x.shape[1:], REGIONS)
     for part in audit.parts(PLAYED_AT_ONCE):
         x, y = audit.inputs(part)
         estimate = exact(game(audit.module, x, y, players=patches, baseline=audit.absent))
@@ -288,10 +287,10 @@ def pattern_rows(audit: Audit) -> Iterator[Row]:
     are.
     """
     template = audit.template.having(metric="mass_inside")
-    patches = players.patches(tuple(audit.dataset.x.shape[1:]), PATCHES)
+    patches = players.patches(audit.dataset.x.shape[1:], PATCHES)
     for part in audit.parts(1):
         inside = audit.truth[int(part)]
         _, labels = torch.unique(patches * 2 + inside, return_inverse=True)
         mass = mass_inside(*audit.estimate(part, labels, inside))
-        row = template.having(sample=int(part), value=mass.value.item())
-        yield row.having(plain=mass.plain.item(), error=mass.error.item())
+        numbers = {"value": mass.value.item(), "plain": mass.plain.item(), "error": mass.error.item()}
+        yield template.having(sample=int(part), **numbers)

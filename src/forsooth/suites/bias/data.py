@@ -16,9 +16,9 @@ from forsooth.digests import digest, require_same
 from forsooth.models import build, recipes
 from forsooth.plain import remembered
 from forsooth.records import Dataset, UsageError
+from forsooth.suites.bias.settings import RESNETS as RESNETS
+from forsooth.suites.bias.settings import VISION
 
-RESNETS = ("resnet20", "resnet32", "resnet44", "resnet56")
-VISION = ("resnet50", "resnet101", "alexnet", "vgg16", "vgg19")
 OF_ANY_SIDE = ("leaves", "voc")
 LEAVES_CLASSES = 4
 LEAVES_IMAGES = 3_000

@@ -111,8 +111,9 @@ def regions(*cells: Cell, panel: Panel, side: int, seed: int) -> Cell:
 
 def moments_row(template: Row, values: Tensor) -> Row:
     """Moments of the values (n,)."""
-    row = template.having(metric="variance", sample=WHOLE, value=values.var().item())
-    return row.having(mean=values.mean().item(), values=len(values), excess_kurtosis=float(kurtosis(values.numpy())))
+    moments = {"value": values.var().item(), "mean": values.mean().item(), "values": len(values)}
+    tails = float(kurtosis(values.numpy()))
+    return template.having(metric="variance", sample=WHOLE, **moments, excess_kurtosis=tails)
 
 
 def judge_regions(outcome: Outcome, *, number: int) -> Judgement:

@@ -82,10 +82,16 @@ def unstable(*cells: Cell, panel: Panel, draws: int, parts: int, varied: str, pe
     estimates = [anchors.joined(cells[k * parts : (k + 1) * parts]).estimate for k in range(draws)]
     values = torch.stack([scores.unit(estimate.values) for estimate in estimates])  # (draws, n, players)
     maps = [cell.tensors["players"] for cell in cells[draws * parts :]]
-    about = {"players": values.shape[2], "varied": varied, "permutations": permutations}
-    row = row_of(panel, "stability").having(metric="anchor_instability", sample=WHOLE, **about)
-    instability = convergence.instability(values).mean().item()
-    return Cell(rows=(row.having(value=convergence.anchor_instability(values, maps), values=instability),))
+    row = row_of(panel, "stability").having(
+        metric="anchor_instability",
+        sample=WHOLE,
+        players=values.shape[2],
+        varied=varied,
+        permutations=permutations,
+        value=convergence.anchor_instability(values, maps),
+        values=convergence.instability(values).mean().item(),
+    )
+    return Cell(rows=(row,))
 
 
 def judge_figure_5(outcome: Outcome) -> Judgement:
@@ -185,8 +191,8 @@ def both_biases(*cells: Cell, panel: Panel, parts: int, methods: tuple[str, ...]
     anchor = anchors.joined(cells[:parts])
     sure = anchors.joined(cells[parts : 2 * parts]).estimate
     players = anchor.estimate.values.shape[1]
-    template = row_of(panel, "accurate_bias").having(metric="m_bias", players=players)
-    template = template.having(size=scores.group_size(players, TOP_TENTH))
+    size = scores.group_size(players, TOP_TENTH)
+    template = row_of(panel, "accurate_bias").having(metric="m_bias", players=players, size=size)
     rows: list[Row] = []
     for name, cell in zip(methods, cells[2 * parts :], strict=True):
         maps = cell.tensors["players"]

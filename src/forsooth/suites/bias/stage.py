@@ -139,7 +139,7 @@ class Stage:
         """The games of the chosen inputs, numbers (k,) of the dataset."""
         x, target = self.inputs(chosen)
         x = self.shown(x)
-        return game(self.model, x, target, players=self.labels(tuple(x.shape[1:])), baseline=self.absent(x))
+        return game(self.model, x, target, players=self.labels(x.shape[1:]), baseline=self.absent(x))
 
     def estimate(self, chosen: Tensor, *, seed: int) -> Estimate:
         """Shapley values of the chosen inputs (k,)."""
@@ -172,7 +172,7 @@ class Stage:
         """The players and the baseline for methods that take them; nothing where each keeps its own."""
         if not self.spec.same_game:
             return {}
-        seats = {"players": self.labels(tuple(x.shape[1:])).to(x.device)}
+        seats = {"players": self.labels(x.shape[1:]).to(x.device)}
         absent = self.absent(x)
         # a blurred input is no one else's
         return seats if absent.ndim == x.ndim else {"baseline": absent, **seats}

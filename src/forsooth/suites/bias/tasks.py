@@ -123,7 +123,7 @@ def maps_of(method: str, stage: Stage, chosen: Tensor, *, seed: int) -> Cell:
 def by_player(maps: Tensor, stage: Stage, channels: players.Channels) -> Tensor:
     """What maps (n, *shape) say of every player. (n, players)"""
     maps = maps.to(stage.device)
-    labels, count = players.seats(maps, stage.labels(tuple(stage.references.shape[1:])))
+    labels, count = players.seats(maps, stage.labels(stage.references.shape[1:]))
     return players.collect(maps, labels, count, channels=channels).double().cpu()
 
 
@@ -175,7 +175,7 @@ def show(
         return Cell()
     stage = Stage(cells[:trained], panel, spec, device)
     anchor = anchors.joined(played_cells)
-    seats = stage.labels(tuple(stage.dataset.x.shape[1:]))
+    seats = stage.labels(stage.dataset.x.shape[1:])
     of_players = {("truth", ""): anchor.estimate.values}
     for method, answer in zip(methods, cells[trained + played :], strict=True):
         if "players" in answer.tensors:
