@@ -154,7 +154,7 @@ def failures(tables: Sequence[Medians]) -> DataFrame:
     # of all samples that a method was asked about by a metric, the same at each of its lines
     every = every.assign(asked=every.groupby(["metric", "method"])["failed"].transform("size"))
     found = lines_by(every[every["failed"]], REASON, partial(_failure, of=len(tables)))
-    return found.reindex(columns=columns).sort_values("share", ascending=False, ignore_index=True)
+    return DataFrame(found.to_dict("records"), columns=columns).sort_values("share", ascending=False, ignore_index=True)
 
 
 REASON = ["method", "status", "message"]
@@ -174,7 +174,7 @@ def skips(results: Results) -> DataFrame:
     rows = rows.assign(what=what, panel=panel_names(results, rows))
     key = ["what", "status", "message"]
     found = lines_by(rows, key, lambda own: {"where": list(own["panel"].unique())})
-    return found.reindex(columns=[*key, "where"])
+    return DataFrame(found.to_dict("records"), columns=[*key, "where"])
 
 
 def _left_out(rows: DataFrame) -> DataFrame:
