@@ -1,7 +1,7 @@
 """Finding a record by its name; an unknown name is answered with the nearest known ones."""
 
 import difflib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Protocol, TypeVar
 
 from forsooth.errors import UsageError
@@ -13,6 +13,8 @@ class Named(Protocol):
 
 
 Record = TypeVar("Record", bound=Named)
+Key = TypeVar("Key", bound=Hashable)
+Value = TypeVar("Value")
 
 
 def find(name: str, known: Sequence[Record], *, argument: str) -> Record:
@@ -44,6 +46,18 @@ def kept_numbers(values: Sequence[float], only: Mapping[str, Sequence[str]], fac
     [1.0]
     """
     return [float(value) for value in kept([f"{value:g}" for value in values], only, factor)]
+
+
+def grouped(pairs: Iterable[tuple[Key, Value]]) -> dict[Key, list[Value]]:
+    """The values of each key, in the order in which they come.
+
+    >>> grouped([("a", 1), ("b", 2), ("a", 3)])
+    {'a': [1, 3], 'b': [2]}
+    """
+    found: dict[Key, list[Value]] = {}
+    for key, value in pairs:
+        found.setdefault(key, []).append(value)
+    return found
 
 
 def check_factors(only: Mapping[str, Sequence[str]], known: Sequence[str]) -> None:

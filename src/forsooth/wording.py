@@ -1,7 +1,7 @@
 """How numbers, shares and lists are written, everywhere alike."""
 
 import html
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -79,6 +79,11 @@ def text(value: Any) -> str:
     return str(value)
 
 
+def with_text(table: "pd.DataFrame", columns: Iterable[str]) -> "pd.DataFrame":
+    """The table, each value of these columns as people write it."""
+    return table.assign(**{name: table[name].map(text) for name in columns})
+
+
 def plural(count: int, noun: str) -> str:
     """
     >>> plural(1, "null"), plural(2, "null")
@@ -121,6 +126,15 @@ def joined(names: Sequence[str], word: str = "and") -> str:
     if len(names) < 2:
         return "".join(names)
     return f"{', '.join(names[:-1])} {word} {names[-1]}"
+
+
+def by_name(values: "Mapping[Any, Any] | pd.Series[Any]", form: str = "{} {:.2f}") -> str:
+    """Names with what each has, in a sentence.
+
+    >>> by_name({"a": 0.5, "b": 2}), by_name({"a": 0.25}, "{} {:.0%}")
+    ('a 0.50, b 2.00', 'a 25%')
+    """
+    return ", ".join(form.format(name, value) for name, value in values.items())
 
 
 def first_line(function: Any) -> str:

@@ -19,12 +19,16 @@ from forsooth.records import NO_MODEL, SCORED, UsageError
 from forsooth.report.shape import wrong_fields
 from forsooth.scores import METRICS
 from forsooth.store import file_sum, locked
-from forsooth.wording import text
+from forsooth.wording import text, with_text
 
 COLUMNS = (
     *("part", "model", "model_seed", "method", "metric"),
     *("sample", "value", "status", "message", "cell"),
 )
+Record = Mapping[str, Any]  # what run.json or a line of a table has, by name
+Values = dict[str, Any]  # what the page's template shows, by name
+Written = dict[str, str]  # the same, all of it in words
+Picture = NDArray[Any]  # (height, width) or (channels, height, width)
 SUMMED = ("scores.parquet", "timings.parquet", "pictures.safetensors")
 NUMBERS = ("integer", "floating", "mixed-integer-float", "empty")
 TEXTS = ("string", "empty")
@@ -33,7 +37,7 @@ KINDS = {
     **dict.fromkeys(("model_seed", "sample", "value", "seconds"), (NUMBERS, "numbers")),
     **dict.fromkeys(("part", "model", "method", "metric", "status", "message", "cell"), (TEXTS, "text")),
 }
-DEFAULTS: Mapping[str, Any] = {
+DEFAULTS: Record = {
     **{"question": "", "preset": "", "seed": 0, "command": "", "started": "", "seconds": 0.0},
     **{"settings": {}, "versions": {}, "hardware": {}, "levels": {}, "reproduction": None},
     **{"exhibits": [], "pictures": [], "facts": [], "cells": [], "classes": [], "table": []},
@@ -51,10 +55,10 @@ class Results:
     """
 
     folder: Path
-    run: Mapping[str, Any]
+    run: Record
     rows: DataFrame
     timings: DataFrame
-    pictures: Mapping[str, NDArray[Any]]
+    pictures: Mapping[str, Picture]
 
 
 def read(run_dir: str | Path) -> Results:
@@ -75,7 +79,7 @@ def read(run_dir: str | Path) -> Results:
         )
 
 
-def _check_sums(folder: Path, run: Mapping[str, Any]) -> None:
+def _check_sums(folder: Path, run: Record) -> None:
     """UsageError where a file is not the one that was written with this run.json; older ones have no sums."""
     sums = run.get("sums")
     if not isinstance(sums, dict):
@@ -86,7 +90,7 @@ def _check_sums(folder: Path, run: Mapping[str, Any]) -> None:
             raise UsageError(f"{file} is not what was written with run.json: the same run command writes both again")
 
 
-def about(folder: Path) -> dict[str, Any]:
+def about(folder: Path) -> Record:
     """What is in the run.json of a run."""
     file = folder / "run.json"
     try:
@@ -110,8 +114,9 @@ def _without_surrogates(value: Any) -> Any:
 def _rows(file: Path, factors: Sequence[str]) -> DataFrame:
     """The rows of a run, with factors as text and without gaps in the columns that all rows have."""
     rows = read_table(file, columns=(*COLUMNS, *factors))
-    rows = rows.assign(**{factor: rows[factor].map(text) for factor in factors})
-    return rows.fillna({"message": "", "method": "", "metric": "", "model": "", "model_seed": -1, "sample": -1})
+    return with_text(rows, factors).fillna(
+        {"message": "", "method": "", "metric": "", "model": "", "model_seed": -1, "sample": -1}
+    )
 
 
 def read_table(file: Path, columns: Sequence[str]) -> DataFrame:
@@ -138,7 +143,7 @@ def read_timings(folder: Path) -> DataFrame:
     return DataFrame({"cell": Series(dtype=str), "seconds": Series(dtype=float)})
 
 
-def _pictures(folder: Path) -> dict[str, NDArray[Any]]:
+def _pictures(folder: Path) -> dict[str, Picture]:
     file = folder / "pictures.safetensors"
     if not file.is_file():
         return {}
@@ -182,6 +187,11 @@ def methods_in(results: Results, frame: DataFrame) -> list[str]:
     return [name for name in results.run["methods"] if name in there]
 
 
+def nulls_in(results: Results) -> list[str]:
+    """The methods of the run that ignore the model."""
+    return [name for name, record in results.run["methods"].items() if record.get("null")]
+
+
 def in_order(results: Results, frame: DataFrame) -> DataFrame:
     """`frame` sorted by its factor columns, in the order of their levels."""
     factors = [factor for factor in results.run["factors"] if factor in frame]
@@ -205,8 +215,7 @@ def took_part(results: Results, metric: str) -> DataFrame:
     """
     record = results.run["metrics"][choose("metric", metric, results.run["metrics"])]
     factors = results.run["factors"]
-    rows = results.rows
-    rows = without(only(rows, part="scores"), status=ABSENT)
+    rows = without(only(results.rows, part="scores"), status=ABSENT)
     whole = rows["metric"].eq("") & ~rows["status"].isin(SCORED)
     rows = _in_all_panels(rows[rows["metric"].eq(metric) | whole], factors=factors)
     rows = _on_all_samples(rows, factors=factors)
@@ -222,12 +231,10 @@ def with_failures(rows: DataFrame) -> DataFrame:
     if rows.empty:
         return rows
     records = {metric.name: metric for metric in METRICS}
-    parts = []
-    for name, own in rows.groupby("metric", sort=False):
-        if name in records:
-            parts.append(counted(own, records[name]))
-        else:
-            parts.append(only(own, status=SCORED))
+    parts = [
+        counted(own, records[name]) if name in records else only(own, status=SCORED)
+        for name, own in rows.groupby("metric", sort=False)
+    ]
     return concat(parts).sort_index()
 
 
@@ -239,10 +246,7 @@ def _in_all_panels(rows: DataFrame, *, factors: list[str]) -> DataFrame:
     nulls = only(rows, model=NO_MODEL).drop(columns="model")
     panels = modelled[factors].drop_duplicates()
     shared = [factor for factor in factors if factor != "model"]
-    if shared:
-        spread = nulls.merge(panels, on=shared)
-    else:
-        spread = nulls.merge(panels, how="cross")
+    spread = nulls.merge(panels, on=shared) if shared else nulls.merge(panels, how="cross")
     return concat([modelled, spread], ignore_index=True)
 
 

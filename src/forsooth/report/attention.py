@@ -1,16 +1,15 @@
 """How often the maps of each method change where a patch without function was put, at every threshold."""
 
 import numpy as np
-import pandas as pd
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
+from pandas import DataFrame
 
-from forsooth.frames import only
+from forsooth.frames import only, without
 from forsooth.records import SCORED
-from forsooth.report.aggregate import Results
+from forsooth.report.aggregate import Results, nulls_in
 from forsooth.report.axes import legend_beside, line_styles, wide_axes
 from forsooth.report.drawing import MUTED, Drawing, Tables
-from forsooth.report.maps import nulls
 
 PERCENT = np.arange(1, 101)
 NO_PATCH = "no patch"  # the status of an input that nobody was asked about
@@ -18,8 +17,7 @@ NO_PATCH = "no patch"  # the status of an input that nobody was asked about
 
 def attention(results: Results, tables: Tables) -> tuple[Drawing, ...]:
     """1 - IIR against the threshold, as the page of `forsooth.independence` shows it. [yang2019benchmarking]"""
-    rows = only(results.rows, part="patches")
-    rows = rows[rows["status"].ne(NO_PATCH)]
+    rows = without(only(results.rows, part="patches"), status=NO_PATCH)
     if rows.empty:
         return ()
     drawing = Drawing(
@@ -34,10 +32,10 @@ def attention(results: Results, tables: Tables) -> tuple[Drawing, ...]:
     return (drawing,)
 
 
-def shares(rows: pd.DataFrame) -> NDArray[np.float64]:
+def shares(rows: DataFrame) -> NDArray[np.float64]:
     """The share of these inputs that draw attention, for each of PERCENT.
 
-    >>> rows = pd.DataFrame({"change": [0.02, 0.5, None], "status": ["ok", "ok", "error"]})
+    >>> rows = DataFrame({"change": [0.02, 0.5, None], "status": ["ok", "ok", "error"]})
     >>> shares(rows)[[0, 1, 2, 49, 50]].round(2).tolist()
     [1.0, 1.0, 0.67, 0.67, 0.33]
     """
@@ -45,9 +43,10 @@ def shares(rows: pd.DataFrame) -> NDArray[np.float64]:
     return np.asarray((change[:, None] >= PERCENT / 100 - 1e-12).mean(axis=0))
 
 
-def _figure(results: Results, rows: pd.DataFrame) -> Figure:
+def _figure(results: Results, rows: DataFrame) -> Figure:
     lines = {name: shares(own) for name, own in rows.groupby("method", sort=False)}
-    looks = line_styles({name: name in nulls(results) for name in lines})
+    nulls = nulls_in(results)
+    looks = line_styles({name: name in nulls for name in lines})
     figure, axis = wide_axes(len(lines))
     for name in sorted(lines, key=lambda name: lines[name].mean()):
         axis.plot(PERCENT, lines[name], label=name, **looks[name])

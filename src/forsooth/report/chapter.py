@@ -1,46 +1,46 @@
 """What the page says of one run: plain values for the template, every one still to be escaped."""
 
+import itertools
 from collections.abc import Hashable, Mapping
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from pandas import DataFrame
 
+from forsooth.frames import only
 from forsooth.papers.references import cited
 from forsooth.report.advice import advice
-from forsooth.report.aggregate import Results, levels, panel_names
-from forsooth.report.anchors import anchor
+from forsooth.report.aggregate import Record, Results, Values, Written, levels, nulls_in, panel_names
 from forsooth.report.classes import classes
 from forsooth.report.families import kind_of
-from forsooth.report.leaderboard import board
-from forsooth.report.medians import CEILING, Medians, where
+from forsooth.report.leaderboard import Boards, board, boards_by
+from forsooth.report.medians import CEILING, Medians, Tables
 from forsooth.report.notes import notes
 from forsooth.report.promises import gap_table
 from forsooth.report.reasons import by_reason, skipped_by_reason
-from forsooth.report.tables import accuracies, display, failures, settings, skips, times
+from forsooth.report.tables import accuracies, display, failures, settings, skips, times, unless_missing
 from forsooth.report.verdict import NOTABLE, caution, verdict
-from forsooth.stats.panels import Floats
 from forsooth.wording import joined, number, share, text
 
-Values = dict[str, Any]
 
-
-def chapter(results: Results, tables: Mapping[str, Medians]) -> Values:
+def chapter(results: Results, tables: Tables) -> Values:
     """Everything but the drawings."""
     gaps = gap_table(results.rows)
     boards = {metric: board(table, gaps=gaps) for metric, table in tables.items()}
     return {
         **_about(results),
+        **_findings(results, tables, boards),
         **_words(results, tables, boards),
         "tiles": _tiles(results, tables),
         "boards": {metric: _lines(lines) for metric, lines in boards.items()},
-        "by": _by_model(results, tables, gaps),
+        "by": _by_model(results, tables),
         "heat": {metric: _heat(results, tables[metric], lines) for metric, lines in boards.items()},
         **_parts(results, tables),
     }
 
 
-def _parts(results: Results, tables: Mapping[str, Medians]) -> Values:
+def _parts(results: Results, tables: Tables) -> Values:
     """Who took part, with which accuracy, and who did not."""
     return {
         "classes": classes(results).to_dict("records"),
@@ -50,15 +50,13 @@ def _parts(results: Results, tables: Mapping[str, Medians]) -> Values:
     }
 
 
-def _words(results: Results, tables: Mapping[str, Medians], boards: Mapping[str, pd.DataFrame]) -> Values:
+def _words(results: Results, tables: Tables, boards: Boards) -> Values:
     """What the page says in sentences."""
     return {
-        "verdict": _verdict(results, tables, boards),
-        "advice": _advice(results, tables, boards),
         "caution": caution(tables),
         "about_methods": {name: kind_of(record) for name, record in results.run["methods"].items()},
         "notes": {metric: notes(results, table, boards[metric]) for metric, table in tables.items()},
-        "references": [vars(paper) for paper in cited(_keys(results))],
+        "references": cited(_keys(results)),
     }
 
 
@@ -66,9 +64,8 @@ def _about(results: Results) -> Values:
     """What was run, in the words of run.json."""
     run = results.run
     return {
-        **{name: run[name] for name in ("suite", "title", "question", "preset", "seed", "command", "facts", "cells")},
+        **run,
         **{name: _flat(run[name]) for name in ("versions", "hardware", "settings")},
-        "table": run["table"],
         "reproduction": run["reproduction"] and _reproduction(run["reproduction"]),
         "factors": ", ".join(run["factors"]),
         "levels": {factor: ", ".join(levels(results, factor)) for factor in run["factors"]},
@@ -78,18 +75,14 @@ def _about(results: Results) -> Values:
     }
 
 
-def _verdict(results: Results, tables: Mapping[str, Medians], boards: Mapping[str, pd.DataFrame]) -> tuple[str, ...]:
-    """What came out; a run on the user's own model and a reproduction have words of their own."""
-    if results.run["reproduction"] is not None:
-        return tuple(results.run["reproduction"]["words"].strip().splitlines())
-    return tuple(results.run.get("answer", ())) or verdict(results, tables, boards)
-
-
-def _advice(results: Results, tables: Mapping[str, Medians], boards: Mapping[str, pd.DataFrame]) -> str:
-    """What to do; empty where the run has words of its own for that."""
-    if results.run["reproduction"] is not None or results.run.get("answer"):
-        return ""
-    return advice(tables, boards, preset=results.run["preset"])
+def _findings(results: Results, tables: Tables, boards: Boards) -> Values:
+    """What came out, and what to do; a run on the user's own model and a reproduction have words of their own."""
+    run = results.run
+    if run["reproduction"] is not None:
+        return {"verdict": tuple(run["reproduction"]["words"].strip().splitlines()), "advice": ""}
+    if run.get("answer"):
+        return {"verdict": run["answer"], "advice": ""}
+    return {"verdict": verdict(results, tables, boards), "advice": advice(tables, boards, preset=run["preset"])}
 
 
 def _keys(results: Results) -> list[str]:
@@ -98,29 +91,21 @@ def _keys(results: Results) -> list[str]:
     return [record.get("cite") or "" for record in records] + ["ancona2018towards"]
 
 
-def _reproduction(record: Mapping[str, Any]) -> Values:
+def _reproduction(record: Record) -> Values:
     """The published table beside ours, every value as text."""
     lines = record["table"]
     names = list(dict.fromkeys(name for line in lines for name in line))
     shown = [{name: _short(line[name]) for name in names} for line in lines]
-    return {"name": record["name"], "title": record["title"], "columns": names, "lines": shown}
+    return {**record, "columns": names, "lines": shown}
 
 
 def _short(value: Any) -> str:
-    if isinstance(value, float):
-        return number(value)
-    return text(value)
+    return number(value) if isinstance(value, float) else text(value)
 
 
-def _flat(mapping: Mapping[str, Any]) -> dict[str, str]:
+def _flat(mapping: Record) -> Written:
     """Nested settings as one line each: {"a": {"b": 1}} -> {"a": "b=1"}."""
-    return {name: _one_line(value) for name, value in mapping.items()}
-
-
-def _one_line(value: Any) -> str:
-    if isinstance(value, Mapping):
-        return settings(value)
-    return text(value)
+    return {name: settings(value) if isinstance(value, Mapping) else text(value) for name, value in mapping.items()}
 
 
 def _time(seconds: float) -> str:
@@ -133,170 +118,144 @@ def _time(seconds: float) -> str:
     return f"{rest} s"
 
 
-def _tiles(results: Results, tables: Mapping[str, Medians]) -> dict[str, str]:
-    run = results.run
-    tiles = _counts(run["methods"])
+def _tiles(results: Results, tables: Tables) -> Written:
+    tiles = _counts(results)
     for table in list(tables.values())[:1]:
         tiles |= _maps_scored(table)
-    trained = results.rows["part"].eq("training") & results.rows["metric"].eq("accuracy")
-    if trained.any():
-        tiles["models trained"] = f"{int(trained.sum()):,}"
-    return tiles | {"in all": _time(run["seconds"])}
+    trained = len(only(results.rows, part="training", metric="accuracy"))
+    if trained:
+        tiles["models trained"] = f"{trained:,}"
+    return tiles | {"in all": _time(results.run["seconds"])}
 
 
-def _counts(methods: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
+def _counts(results: Results) -> Written:
     """How many methods, nulls, and ends of the scale there are; the findings count in the same way."""
-    ends = [name for name in methods if name in CEILING]
-    nulls = [name for name, record in methods.items() if record.get("null") and name not in ends]
-    tiles = {"methods": str(len(methods) - len(nulls) - len(ends)), "nulls": str(len(nulls))}
+    ends = [name for name in results.run["methods"] if name in CEILING]
+    nulls = set(nulls_in(results)) - set(ends)
+    tiles = {"methods": len(results.run["methods"]) - len(nulls) - len(ends), "nulls": len(nulls)}
     if ends:
-        tiles = {**tiles, f"told the truth: {joined(ends)}": str(len(ends))}
-    return tiles
+        tiles[f"told the truth: {joined(ends)}"] = len(ends)
+    return {name: str(count) for name, count in tiles.items()}
 
 
-def _maps_scored(table: Medians) -> dict[str, str]:
+def _maps_scored(table: Medians) -> Written:
     """How many maps of methods that look at the model were scored by the first metric."""
-    nulls = [name for name, null in zip(table.methods, table.null, strict=True) if null]
-    maps = table.rows[~table.rows["method"].isin(nulls)]
-    lost = "–"
-    if len(maps):
-        lost = share(maps["failed"].mean())
+    maps = table.rows[~table.rows["method"].map(table.nulls)]
+    lost = share(maps["failed"].mean()) if len(maps) else "–"
     return {"panels": str(len(table.panels)), "maps scored": f"{len(maps):,}", "of them without a score": lost}
 
 
-def _metric(name: str, record: Mapping[str, Any]) -> dict[str, str]:
+def _metric(name: str, record: Record) -> Written:
     low, high = record.get("bounds") or (None, None)
-    bounds = f"{text(low) or '−∞'} to {text(high) or '∞'}"
-    about = record.get("about") or ""  # older runs have none
     return {
         "metric": name,
-        "what it is": about,
+        "what it is": record.get("about") or "",  # older runs have none
         "better": record["better"],
-        "bounds": bounds,
+        "bounds": f"{text(low) or '−∞'} to {text(high) or '∞'}",
         "source": record.get("cite", ""),
     }
 
 
-def _methods(results: Results) -> list[dict[str, str]]:
+def _methods(results: Results) -> list[Written]:
     seconds = {name: f"{taken:.1f}" for name, taken in times(results).items()}
     methods = results.run["methods"].items()
     return [{**_method(name, record), "seconds": seconds.get(name, "")} for name, record in methods]
 
 
-def _method(name: str, record: Mapping[str, Any]) -> dict[str, str]:
+def _method(name: str, record: Record) -> Written:
+    kind = kind_of(record)
     return {
         "method": name,
         "what it is": record.get("about") or "",
-        "family": kind_of(record)["family"],
-        "needs": ", ".join(kind_of(record)["needs"]),
+        "family": kind["family"],
+        "needs": ", ".join(kind["needs"]),
         "settings": settings(record.get("settings") or {}),
         "promise": record.get("promise") or "",
-        "signed": {True: "yes", False: "no"}[bool(record.get("signed"))],
+        "signed": "yes" if record.get("signed") else "no",
         "source": record.get("cite") or "",
     }
 
 
-def _lines(lines: pd.DataFrame) -> list[Values]:
+SORTED_BY = {
+    **{name: name for name in ("rank", "score", "failed", "gap", "broken", "spread", "wins", "panels")},
+    **{"95 % interval": "low", "quartiles": "q1"},
+}
+
+
+def _lines(lines: DataFrame) -> list[Values]:
     """Lines of a leaderboard: its words, what to sort them by, and places on a bar in per cent."""
-    least = min(lines["low"].min(), lines["q1"].min())
-    most = max(lines["high"].max(), lines["q3"].max())
-    scaled = (lines[["score", "low", "high", "q1", "q3"]] - least) * (100 / ((most - least) or 1.0))
-    words = display(lines).to_dict("records")
     groups = lines["group"].tolist()
+    bars = _bars(lines).to_dict("records")
+    words = display(lines).to_dict("records")
     shown = []
     for k, line in enumerate(lines.to_dict("records")):
+        marks = {name: line[name] for name in ("method", "score", "null")}
         starts = k > 0 and groups[k] != groups[k - 1]
-        shown.append({"words": words[k], "sort": _sort(line), "starts": starts, **_marks(line), **_bar(scaled.iloc[k])})
+        sort = {name: "" if pd.isna(line[by]) else line[by] for name, by in SORTED_BY.items()}
+        about = {"words": words[k], "sort": sort, "starts": starts, "failing": line["failed"] >= NOTABLE}
+        shown.append({**marks, **about, "bar": bars[k]})
     return shown
 
 
-def _marks(line: Mapping[str, Any]) -> Values:
-    name = str(line["method"])
-    about = {"method": name, "anchor": anchor(name)}
-    return {**about, "score": line["score"], "null": line["null"], "failing": line["failed"] >= NOTABLE}
+def _bars(lines: DataFrame) -> DataFrame:
+    """Places of score, interval and quartiles, and how wide these are, in per cent of the bar."""
+    least = min(lines["low"].min(), lines["q1"].min())
+    most = max(lines["high"].max(), lines["q3"].max())
+    at = (lines[["score", "low", "high", "q1", "q3"]] - least) * (100 / ((most - least) or 1.0))
+    return at.assign(width=at["high"] - at["low"], quartiles=at["q3"] - at["q1"]).map("{:.2f}".format)
 
 
-def _bar(at: pd.Series) -> dict[str, str]:
-    """Places of the dot, the interval and the quartiles, in per cent of the bar."""
-    return {
-        "dot": f"{at['score']:.2f}",
-        "low": f"{at['low']:.2f}",
-        "q1": f"{at['q1']:.2f}",
-        "width": f"{at['high'] - at['low']:.2f}",
-        "quartiles": f"{at['q3'] - at['q1']:.2f}",
-    }
-
-
-def _sort(line: Mapping[str, Any]) -> dict[str, Any]:
-    names = {"95 % interval": "low", "quartiles": "q1", "score": "score", "rank": "rank", "group": "group"}
-    names |= {name: name for name in ("failed", "gap", "broken", "spread", "wins", "panels", "over")}
-    known = {shown: line[name] for shown, name in names.items() if not pd.isna(line[name])}
-    return {**dict.fromkeys(names, ""), **known}
-
-
-def _by_model(
-    results: Results, tables: Mapping[str, Medians], gaps: pd.DataFrame
-) -> dict[str, dict[str, list[Values]]]:
+def _by_model(results: Results, tables: Tables) -> dict[str, dict[str, list[Values]]]:
     """One set of leaderboards per architecture, where there are several."""
     if "model" not in results.run["factors"] or len(levels(results, "model")) < 2:
         return {}
     found: dict[str, dict[str, list[Values]]] = {}
-    for model in levels(results, "model"):
-        for metric, table in tables.items():
-            keep = table.panels["model"].eq(model).to_numpy()
-            if keep.any():
-                found.setdefault(model, {})[metric] = _lines(board(where(table, keep), gaps=gaps))
+    for metric, table in tables.items():
+        for model, lines in boards_by(results, table, "model").items():
+            found.setdefault(model, {})[metric] = _lines(lines)
     return found
 
 
-def _heat(results: Results, table: Medians, lines: pd.DataFrame) -> Values:
+def _heat(results: Results, table: Medians, lines: DataFrame) -> Values:
     """Median of every method in every panel, with a shade between the worst and the best seen."""
     good = table.sign * table.value
     span = np.ptp(good[np.isfinite(good)]) or 1.0
     parts = (good - np.nanmin(good)) / span
-    names = panel_names(results, table.panels)
-    rows = [_heat_line(table, parts, line) for line in lines.to_dict("records")]
-    return {"names": names, "anchors": [anchor(name) for name in names], "lines": rows}
-
-
-def _heat_line(table: Medians, parts: Floats, line: Mapping[Hashable, Any]) -> Values:
-    """The cells of one method; parts (panels, methods) from 0, the worst, to 1."""
-    name = line["method"]
-    method = table.methods.index(name)
-    columns = zip(table.value[:, method], parts[:, method], table.wins[:, method], strict=True)
-    cells = [_cell(*column) for column in columns]
-    return {"method": name, "anchor": anchor(name), "null": line["null"], "cells": cells}
+    rows = []
+    for name, null in zip(lines["method"], lines["null"], strict=True):
+        method = table.methods.index(name)
+        columns = zip(table.value[:, method], parts[:, method], table.wins[:, method], strict=True)
+        rows.append({"method": name, "null": null, "cells": list(itertools.starmap(_cell, columns))})
+    return {"names": panel_names(results, table.panels), "lines": rows}
 
 
 def _cell(value: float, part: float, win: bool) -> Values | None:
-    """A panel of a method, the darker the better, in per cent; None where it took no part."""
+    """A panel of a method, the darker the better, in per cent; part from 0, the worst, to 1; None: it took no part."""
     if not np.isfinite(value):
         return None
     return {"value": number(value, digits=2), "win": win, "shade": round(100 * part)}
 
 
-def _accuracies(results: Results) -> list[dict[str, str]]:
+ACCURACIES = {
+    "α": ("alpha", "{:g}"),
+    "published α": ("published_alpha", "{:g}"),
+    "trainings": ("trainings", "{}"),
+    "below gate": ("below", "{:.0f}"),
+    "accuracy, %": ("accuracy", "{:.1f}"),
+    "lowest": ("lowest", "{:.1f}"),
+    "highest": ("highest", "{:.1f}"),
+    "published, %": ("published", "{:.1f}"),
+    "difference": ("difference", "{:+.1f}"),
+}
+
+
+def _accuracies(results: Results) -> list[dict[Hashable, str]]:
     """A line for each panel, without the columns that are empty in all of them."""
-    lines = [_accuracy(results, line) for _, line in accuracies(results).iterrows()]
-    told = {name for line in lines for name, words in line.items() if words}
-    return [{name: words for name, words in line.items() if name in told} for line in lines]
-
-
-def _accuracy(results: Results, line: pd.Series) -> dict[str, str]:
-    def shown(name: str, digits: str) -> str:
-        if pd.isna(line[name]):
-            return ""
-        return format(line[name], digits)
-
-    return {
-        "panel": panel_names(results, line.to_frame().T)[0],
-        "α": shown("alpha", "g"),
-        "published α": shown("published_alpha", "g"),
-        "trainings": str(line["trainings"]),
-        "below gate": str(line["below"] or ""),
-        "accuracy, %": shown("accuracy", ".1f"),
-        "lowest": shown("lowest", ".1f"),
-        "highest": shown("highest", ".1f"),
-        "published, %": shown("published", ".1f"),
-        "difference": shown("difference", "+.1f"),
-    }
+    table = accuracies(results)
+    if table.empty:
+        return []
+    table = table.assign(below=table["below"].where(table["below"].gt(0)))
+    shown = DataFrame({"panel": panel_names(results, table)}, index=table.index)
+    for words, (name, digits) in ACCURACIES.items():
+        shown[words] = [unless_missing(value, digits.format) for value in table[name]]
+    return list(shown.loc[:, shown.ne("").any()].to_dict("records"))

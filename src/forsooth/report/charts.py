@@ -10,7 +10,7 @@ from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 from pandas import DataFrame
 
-from forsooth.report.aggregate import Results, panel_names
+from forsooth.report.aggregate import Record, Results, panel_names
 from forsooth.report.axes import legend_below, names_beside
 from forsooth.report.drawing import (
     BLUE,
@@ -44,15 +44,15 @@ def leaderboards(results: Results, tables: Tables) -> Iterator[Drawing]:
         "Bands and letters are tie groups: within a band, methods are indistinguishable from its first. "
         "Grey diamonds never look at the model. A fraction behind a name: it took part in some panels only.",
         alt=f"Methods ordered by score, best first. {leads}",
-        figure=_boards(boards, {metric: table.sign for metric, table in tables.items()}),
+        figure=_boards(boards, tables),
     )
 
 
-def _boards(boards: Mapping[str, DataFrame], signs: Mapping[str, int]) -> Figure:
+def _boards(boards: Mapping[str, DataFrame], tables: Tables) -> Figure:
     """Up to three boards side by side."""
     columns = min(3, len(boards))
     rows = -(-len(boards) // columns)
-    width = {1: 6.5}.get(columns, 11.4)
+    width = 6.5 if columns == 1 else 11.4
     figure = sheet(width, rows * (0.9 + 0.205 * max(map(len, boards.values()))) + 0.2)
     axes = figure.subplots(rows, columns, squeeze=False).ravel()
     for axis in axes[len(boards) :]:
@@ -60,7 +60,7 @@ def _boards(boards: Mapping[str, DataFrame], signs: Mapping[str, int]) -> Figure
     for axis, (metric, lines) in zip(axes, boards.items(), strict=False):
         _dots(axis, lines)
         note(axis, metric, (0, 1), (0, 6), bold=True)
-        note(axis, DIRECTIONS[signs[metric]], (1, 1), (0, 6), align="right")
+        note(axis, DIRECTIONS[tables[metric].sign], (1, 1), (0, 6), align="right")
     figure.legend(handles=DOT_LEGEND, loc="lower center", ncols=5, frameon=False, fontsize=8)
     figure.tight_layout(rect=(0, 0.3 / figure.get_figheight(), 1, 1), w_pad=2)
     return figure
@@ -96,7 +96,7 @@ def _scores(axis: Axes, lines: DataFrame, place: Floats) -> None:
 DOT: dict[str, Any] = {"s": 20, "edgecolor": "white", "linewidth": 0.7, "zorder": 3}
 
 
-def _partial_name(line: Mapping[str, Any]) -> str:
+def _partial_name(line: Record) -> str:
     """The method; a fraction behind its name where it took part in some panels only."""
     if line["panels"] == line["of"]:
         return str(line["method"])
@@ -164,5 +164,5 @@ def gate_line(axis: Axes, results: Results, *, vertical: bool) -> None:
     """A dashed line at the accuracy below which models are not explained."""
     gate = results.run["settings"].get("gate")
     if isinstance(gate, int | float):
-        line = {True: axis.axvline, False: axis.axhline}[vertical]
+        line = axis.axvline if vertical else axis.axhline
         line(100 * gate, color=MUTED, linestyle=(0, (4, 3)), linewidth=0.9, label="gate", zorder=1)

@@ -1,5 +1,6 @@
 """What the figures share: a figure with its words, colours that colour-blind readers can tell apart, a style."""
 
+import base64
 import io
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,9 +18,7 @@ from pandas import DataFrame
 from PIL import Image
 
 from forsooth.report.aggregate import Results, levels
-from forsooth.report.medians import Medians
-
-Tables = Mapping[str, Medians]  # metric -> its medians, in order of display
+from forsooth.report.medians import Tables as Tables
 
 INK = "#1b1f24"
 MUTED = "#66707c"
@@ -73,18 +72,25 @@ def sheet(width: float, height: float) -> Figure:
 
 
 MOST_PIXELS = 6_000_000  # of a PNG
-SPEED: dict[str, Any] = {"svg": {}, "png": {"pil_kwargs": {"compress_level": 3}}}  # half the time, few bytes more
+SAVED: dict[str, Any] = {
+    "svg": {"metadata": {"Date": None}},
+    "png": {"metadata": {"Software": None}, "pil_kwargs": {"compress_level": 3}},  # half the time, few bytes more
+}
 
 
 def rendered(figure: Figure, kind: str) -> bytes:
     """The figure as "png" or "svg", the same bytes at every call."""
     buffer = io.BytesIO()
-    metadata = {{"svg": "Date", "png": "Software"}[kind]: None}
     width, height = figure.get_size_inches()
     dpi = min(150.0, (MOST_PIXELS / (width * height)) ** 0.5)
     with matplotlib.rc_context(STYLE):
-        figure.savefig(buffer, format=kind, dpi=dpi, metadata=metadata, **SPEED[kind])
+        figure.savefig(buffer, format=kind, dpi=dpi, **SAVED[kind])
     return buffer.getvalue()
+
+
+def png_url(content: bytes) -> str:
+    """A PNG as a URL that holds it."""
+    return f"data:image/png;base64,{base64.b64encode(content).decode()}"
 
 
 SIZES = ((1440, 256), (1440, 48), (1100, 48), (800, 32))  # width and colours of a PNG for the page, the best first
@@ -105,14 +111,9 @@ def slim(png: bytes, *, most: int = 700_000) -> bytes:
 
 def colours(methods: Sequence[str], null: Mapping[str, bool]) -> dict[str, str]:
     """One colour per method, grey for nulls: six hues in three depths."""
-    own = [method for method in methods if not null.get(method, False)]
-    found = dict.fromkeys(methods, NULL)
-    for k, method in enumerate(own):
-        hue = np.array(to_rgb(HUES[k % len(HUES)]))
-        depth = (k // len(HUES)) % 3
-        red, green, blue = (hue, hue * 0.62, 1 - (1 - hue) * 0.55)[depth]
-        found[method] = to_hex((red, green, blue))
-    return found
+    hues = np.array([to_rgb(hue) for hue in HUES])
+    depths = itertools.cycle(np.concatenate([hues, hues * 0.62, 1 - (1 - hues) * 0.55]))
+    return {method: NULL if null.get(method) else to_hex(tuple(next(depths))) for method in methods}
 
 
 def roles(results: Results) -> tuple[list[str], str | None, str | None]:

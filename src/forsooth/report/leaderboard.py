@@ -1,7 +1,9 @@
 """Who is best, by how much, and how sure we are."""
 
+from collections.abc import Mapping
+
 import numpy as np
-from pandas import DataFrame, Series, concat
+from pandas import DataFrame, concat
 
 from forsooth.report.aggregate import Results, choose, levels
 from forsooth.report.medians import Medians, medians, where
@@ -10,6 +12,7 @@ from forsooth.stats import differences
 from forsooth.stats.boards import quartiles, spread_of_trainings
 from forsooth.stats.differences import Bools
 
+Boards = Mapping[str, DataFrame]  # metric -> its leaderboard
 RANKS = ["rank", "rank_low", "rank_high"]
 COLUMNS = (
     *("method", "score", "low", "high", "over", "q1", "median", "q3", "rank", "rank_low", "rank_high", "group"),
@@ -42,19 +45,23 @@ def leaderboard(results: Results, metric: str, by: str | None = None) -> DataFra
     it would have among the others in its own panels.
     """
     table = medians(results, metric)
-    gaps = gap_table(results.rows)
     if table.panels.empty:
         return DataFrame(columns=COLUMNS if by is None else [by, *COLUMNS])
     if by is None:
-        return board(table, gaps=gaps)
+        return board(table, gaps=gap_table(results.rows))
     choose("by", by, results.run["factors"])
-    parts = [
-        board(where(table, table.panels[by].eq(level).to_numpy()), gaps=gaps).assign(**{by: level})
-        for level in levels(results, by)
-        if table.panels[by].eq(level).any()
-    ]
-    joined = concat(parts, ignore_index=True)
-    return joined[[by, *(column for column in joined if column != by)]]
+    return concat(boards_by(results, table, by), names=[by]).reset_index(by).reset_index(drop=True)
+
+
+def boards_by(results: Results, table: Medians, factor: str) -> dict[str, DataFrame]:
+    """The leaderboard of each level of a factor that has one."""
+    gaps = gap_table(results.rows)
+    found = {}
+    for level in levels(results, factor):
+        own = table.panels[factor].eq(level).to_numpy()
+        if own.any():
+            found[level] = board(where(table, own), gaps=gaps)
+    return found
 
 
 def board(table: Medians, *, gaps: DataFrame = NO_GAPS) -> DataFrame:
@@ -65,15 +72,11 @@ def board(table: Medians, *, gaps: DataFrame = NO_GAPS) -> DataFrame:
     frame = frame.join(quartiles(table.rows), on="method")
     frame[RANKS] = found.ranks.T
     frame["group"] = found.groups
-    for beside in (_failed(table), gaps, spread_of_trainings(table.rows)):
+    failed = table.rows.groupby("method")["failed"].mean()  # the share of samples without a score
+    for beside in (failed, gaps, spread_of_trainings(table.rows)):
         frame = frame.join(beside, on="method")
     frame = frame.assign(panels=found.panels, of=len(table.panels), wins=table.wins.sum(axis=0), null=table.null)
     return frame.iloc[found.order].astype(dict.fromkeys(RANKS, "Int64")).reset_index(drop=True)
-
-
-def _failed(table: Medians) -> Series:
-    """The share of samples without a score, by method."""
-    return table.rows.groupby("method")["failed"].mean()
 
 
 def losses(table: Medians) -> Bools:

@@ -1,15 +1,15 @@
 """The median of every method in every panel, and what samples and trainings that were not drawn could make of it."""
 
+import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from pandas import DataFrame
 
-from forsooth.report.aggregate import Results, in_order, methods_in, took_part
+from forsooth.report.aggregate import Record, Results, in_order, methods_in, nulls_in, took_part
 from forsooth.stats import differences
 from forsooth.stats.boards import Standings, panels_of, shared_by, standings
 from forsooth.stats.differences import Bools
@@ -64,6 +64,9 @@ class Medians:
         return differences.wins(self.chance, sign=self.sign, null=self.null, rival=self.rival)
 
 
+Tables = Mapping[str, Medians]  # metric -> its medians, in order of display
+
+
 def medians(results: Results, metric: str) -> Medians:
     """Medians over samples and seeds in each panel."""
     rows = took_part(results, metric)
@@ -75,15 +78,14 @@ def medians(results: Results, metric: str) -> Medians:
     datasets = shared_by(panels, whatever=SAME_SAMPLES)
     networks = shared_by(panels, whatever=SAME_NETWORKS)
     chance = tuple(panels_of(rows, methods=methods, datasets=datasets, networks=networks))
-    known = results.run["methods"]
     return Medians(
         metric=metric,
         sign=SIGNS[record["better"]],
         bounds=_bounds(record),
         panels=panels,
         methods=methods,
-        null=np.array([bool(known.get(name, {}).get("null")) for name in methods], dtype=bool),
-        rival=np.array([name not in CEILING for name in methods], dtype=bool),
+        null=np.isin(methods, nulls_in(results)),
+        rival=~np.isin(methods, CEILING),
         value=np.array([panel.value for panel in chance]).reshape(len(panels), len(methods)),
         chance=chance,
         rows=rows,
@@ -102,15 +104,10 @@ def all_medians(results: Results) -> dict[str, Medians]:
     return {metric: table for metric, table in every.items() if len(table.panels)}
 
 
-def _bounds(record: Mapping[str, Any]) -> tuple[float, float]:
+def _bounds(record: Record) -> tuple[float, float]:
     """Least and largest value; JSON has no infinity, so that None stands for it."""
     low, high = record.get("bounds") or (None, None)
-    ends = {"low": -np.inf, "high": np.inf}
-    if low is not None:
-        ends["low"] = float(low)
-    if high is not None:
-        ends["high"] = float(high)
-    return ends["low"], ends["high"]
+    return float(-np.inf if low is None else low), float(np.inf if high is None else high)
 
 
 def where(medians: Medians, keep: NDArray[np.bool_]) -> Medians:
@@ -119,10 +116,10 @@ def where(medians: Medians, keep: NDArray[np.bool_]) -> Medians:
     return replace(
         medians,
         panels=medians.panels[keep],
-        methods=tuple(name for name, taken in zip(medians.methods, part, strict=True) if taken),
+        methods=tuple(itertools.compress(medians.methods, part)),
         null=medians.null[part],
         rival=medians.rival[part],
         value=medians.value[keep][:, part],
-        chance=tuple(medians.chance[k].take(np.flatnonzero(part)) for k in np.flatnonzero(keep)),
+        chance=tuple(panel.take(np.flatnonzero(part)) for panel in itertools.compress(medians.chance, keep)),
         rows=medians.rows[medians.rows["panel"].isin(medians.panels.index[keep])],
     )

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 
 import numpy as np
-import pandas as pd
+from pandas import DataFrame
 
 from forsooth.report.aggregate import Results
 from forsooth.report.medians import Medians
@@ -33,7 +33,7 @@ WHY = {
 }
 
 
-def notes(results: Results, table: Medians, board: pd.DataFrame) -> list[str]:
+def notes(results: Results, table: Medians, board: DataFrame) -> list[str]:
     """Sentences for below the board of one score."""
     return [*_twins(table), *_gaps(results, board), *_spread(board), *_missed(board)]
 
@@ -52,7 +52,7 @@ def _twin_words(one: str, other: str) -> str:
     return f"{one} and {other} have the same score in every panel. That is no error: {reason}."
 
 
-def _gaps(results: Results, board: pd.DataFrame) -> Iterator[str]:
+def _gaps(results: Results, board: DataFrame) -> Iterator[str]:
     """Why a method that promises a sum misses it by much."""
     for line in board[board["gap"].gt(LARGE_GAP)].to_dict("records"):
         promise = results.run["methods"].get(line["method"], {}).get("promise")
@@ -63,13 +63,13 @@ def _gaps(results: Results, board: pd.DataFrame) -> Iterator[str]:
             )
 
 
-def _spread(board: pd.DataFrame) -> Iterator[str]:
+def _spread(board: DataFrame) -> Iterator[str]:
     own = board[~board["null"]]
     if len(own) and own["spread"].isna().all():
         yield "The column spread is empty: with one training per panel, nothing is known of how trainings differ."
 
 
-def _missed(board: pd.DataFrame) -> Iterator[str]:
+def _missed(board: DataFrame) -> Iterator[str]:
     missed = board[board["panels"].lt(board["of"])]["method"].tolist()
     if missed:
         yield (

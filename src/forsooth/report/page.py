@@ -1,6 +1,5 @@
 """One self-contained page for one run, or for several side by side."""
 
-import base64
 from collections.abc import Callable, Mapping, Sequence
 from importlib import resources
 from pathlib import Path
@@ -10,12 +9,13 @@ import pandas as pd
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup, escape
 
+from forsooth.names import grouped
 from forsooth.records import UsageError
-from forsooth.report.aggregate import Results, read
+from forsooth.report.aggregate import Record, Results, Values, Written, read
 from forsooth.report.anchors import anchor, safe_name
 from forsooth.report.chapter import chapter
 from forsooth.report.leaderboard import board
-from forsooth.report.medians import Medians, all_medians
+from forsooth.report.medians import Medians, Tables, all_medians
 from forsooth.report.tables import MEANING
 from forsooth.store import write_atomically
 from forsooth.wording import listed, number, plural
@@ -27,14 +27,15 @@ VECTOR = 300_000  # bytes; larger drawings go into the page as PNG
 SHRINKS = 4  # times that an SVG may become smaller on its way into the page
 MOST_CELLS = 500  # keys that the page lists; run.json has them all
 SCRIPTS = ("page.js", "tables.js", "viewer.js", "passages.js")
-Tables = Mapping[str, Medians]
+Figures = Mapping[str, Callable[..., Any]]  # name -> function that draws
+Folders = str | Path | Sequence[str | Path]
 
 
 def write_page(
-    run_dirs: str | Path | Sequence[str | Path],
+    run_dirs: Folders,
     out: str | Path | None = None,
     *,
-    figures: Mapping[str, Callable[..., Any]] | None = None,
+    figures: Figures | None = None,
 ) -> Path:
     """Write report.html, and figures/ beside it, for one run or several; says where the page is.
 
@@ -48,30 +49,26 @@ def write_page(
     names = _names(folders)
     chapters = []
     for k, (results, own, name) in enumerate(zip(runs, tables, names, strict=True)):
-        beside = page.parent / "figures"
-        if len(runs) > 1:
-            beside = beside / name
-        drawn = _drawn(results, own, figures or {}, folder=beside, prefix=f"run{k}")
-        chapters.append({**chapter(results, own), **drawn, "id": f"run{k}", "name": name})
+        beside = page.parent / "figures" / (name if len(runs) > 1 else "")
+        drawn = _drawings(results, own, figures or {}, folder=beside, prefix=f"run{k}")
+        shown = {**drawn, **_seen_closely(results, f"run{k}"), "id": f"run{k}", "name": name}
+        chapters.append({**chapter(results, own), **shown})
     compared = _compared(tables, names)
     html = _html(title=_title(runs, bool(compared)), runs=chapters, compared=compared)
     _write(page, html.encode(errors="replace"))  # JSON can hold lone surrogates, UTF-8 cannot
     return page
 
 
-def _drawn(
-    results: Results, tables: Tables, figures: Mapping[str, Callable[..., Any]], *, folder: Path, prefix: str
-) -> dict[str, list[dict[str, Any]]]:
-    """The figures of a run, whose files are written into the folder, and its galleries of maps and texts."""
+def _seen_closely(results: Results, prefix: str) -> dict[str, list[Values]]:
+    """The galleries of maps and texts of a run."""
     from forsooth.report.gallery import galleries  # matplotlib takes a second to import: only who draws pays
     from forsooth.report.passages import passages
 
-    drawings = _drawings(results, tables, figures, folder=folder, prefix=prefix)
-    made = [_placed(gallery, prefix) for gallery in galleries(results)]
-    return {**drawings, "galleries": made, "passages": passages(results)}
+    made = [{**gallery, "id": f"{prefix}-{gallery['kind']}s"} for gallery in galleries(results)]
+    return {"galleries": made, "passages": passages(results)}
 
 
-def folders_of(run_dirs: str | Path | Sequence[str | Path], out: str | Path | None) -> list[Path]:
+def folders_of(run_dirs: Folders, out: str | Path | None) -> list[Path]:
     if isinstance(run_dirs, str | Path):
         return [Path(run_dirs)]
     folders = [Path(folder) for folder in run_dirs]
@@ -83,41 +80,33 @@ def folders_of(run_dirs: str | Path | Sequence[str | Path], out: str | Path | No
 def place_of(folders: Sequence[Path], out: str | Path | None) -> Path:
     """The path of the page."""
     target = folders[0] if out is None else Path(out)
-    if target.suffix == ".html":
-        return target
-    return target / "report.html"
+    return target if target.suffix == ".html" else target / "report.html"
 
 
 def _title(runs: Sequence[Results], compared: bool) -> str:
     """Of one run its own; runs of different suites have no score in common."""
     if len(runs) == 1:
         return str(runs[0].run["title"])
-    together = {True: "side by side", False: "on whether attributions tell the truth"}[compared]
+    together = "side by side" if compared else "on whether attributions tell the truth"
     return f"{len(runs)} runs {together}"
 
 
 def _names(folders: Sequence[Path]) -> list[str]:
     """Folder names, numbered where two are the same."""
     plain = [folder.resolve().name for folder in folders]
-    return [_numbered(name, k + 1, plain.count(name)) for k, name in enumerate(plain)]
-
-
-def _numbered(name: str, number: int, alike: int) -> str:
-    if alike == 1:
-        return name
-    return f"{name} ({number})"
+    return [name if plain.count(name) == 1 else f"{name} ({k})" for k, name in enumerate(plain, start=1)]
 
 
 def _drawings(
-    results: Results, tables: Tables, figures: Mapping[str, Callable[..., Any]], *, folder: Path, prefix: str
-) -> dict[str, list[dict[str, str]]]:
+    results: Results, tables: Tables, figures: Figures, *, folder: Path, prefix: str
+) -> dict[str, list[Written]]:
     """The drawings of the run's exhibits, written into `folder`, ready for the template.
 
     They are written as PNG and SVG; what the page has as a table to look at closely, as PNG alone.
     """
     from forsooth.report.figures import draw  # matplotlib takes a second to import: only who draws pays
 
-    shown: dict[str, list[dict[str, str]]] = {"leaderboard": [], "accuracy_figure": [], "figures": []}
+    shown: dict[str, list[Written]] = {"leaderboard": [], "accuracy_figure": [], "figures": []}
     for exhibit in dict.fromkeys(["leaderboard", *results.run["exhibits"]]):
         for drawing in draw(exhibit, results, tables, figures):
             raster = _file(drawing, "png", folder)
@@ -126,12 +115,9 @@ def _drawings(
             vector = _file(drawing, "svg", folder)
             short = f"{prefix}-{sum(map(len, shown.values()))}"
             embedded = _embedded(drawing, vector, raster, name=short)
-            shown[PLACES.get(exhibit, "figures")].append({**embedded, "id": _figure_id(prefix, drawing.name)})
+            placed = {**embedded, "id": f"{prefix}-figure-{anchor(drawing.name)}"}
+            shown[PLACES.get(exhibit, "figures")].append(placed)
     return shown
-
-
-def _figure_id(prefix: str, name: str) -> str:
-    return f"{prefix}-figure-{anchor(name)}"
 
 
 PLACES = {"leaderboard": "leaderboard", "accuracies": "accuracy_figure"}
@@ -146,9 +132,9 @@ def _file(drawing: "Drawing", kind: str, folder: Path) -> bytes:
     return content
 
 
-def _embedded(drawing: "Drawing", vector: bytes, raster: bytes, *, name: str) -> dict[str, Any]:
+def _embedded(drawing: "Drawing", vector: bytes, raster: bytes, *, name: str) -> Values:
     """The drawing as a part of the page: as text where it is small, its ids beginning with `name`; else as PNG."""
-    from forsooth.report.drawing import slim
+    from forsooth.report.drawing import png_url, slim
     from forsooth.report.svg import inline
 
     words = {"title": drawing.title, "caption": drawing.caption, "alt": drawing.alt}
@@ -156,21 +142,10 @@ def _embedded(drawing: "Drawing", vector: bytes, raster: bytes, *, name: str) ->
         small = inline(vector.decode(), name=name, alt=escape(drawing.alt))
         if len(small) <= VECTOR:
             return {**words, "inline": Markup(small)}
-    return {**words, "inline": "", "source": _data_url("png", slim(raster))}
+    return {**words, "inline": "", "source": png_url(slim(raster))}
 
 
-def _placed(made: dict[str, Any], prefix: str) -> dict[str, Any]:
-    """A gallery with the ids of its parts, and what the page's script reads."""
-    rows = [{**row, "anchor": anchor(row["name"])} for row in made["rows"]]
-    data = {name: made[name] for name in ("columns", "rows", "shape", "across")}
-    return {**made, "rows": rows, "id": f"{prefix}-{made['kind']}s", "data": data}
-
-
-def _data_url(kind: str, content: bytes) -> str:
-    return f"data:image/{kind};base64,{base64.b64encode(content).decode()}"
-
-
-def _compared(tables: Sequence[Tables], names: Sequence[str]) -> dict[str, list[dict[str, str]]]:
+def _compared(tables: Sequence[Tables], names: Sequence[str]) -> dict[str, list[Written]]:
     """metric -> lines of method and one column per run, for the metrics that all runs share; nothing for one run."""
     if len(tables) < 2:
         return {}
@@ -178,7 +153,7 @@ def _compared(tables: Sequence[Tables], names: Sequence[str]) -> dict[str, list[
     return {metric: _side_by_side([own[metric] for own in tables], names) for metric in shared}
 
 
-def _side_by_side(tables: Sequence[Medians], names: Sequence[str]) -> list[dict[str, str]]:
+def _side_by_side(tables: Sequence[Medians], names: Sequence[str]) -> list[Written]:
     """A line for each method, with its score in each run."""
     boards = {name: board(table).set_index("method") for name, table in zip(names, tables, strict=True)}
     methods = dict.fromkeys(method for lines in boards.values() for method in lines.index)
@@ -190,12 +165,10 @@ def _brief(lines: pd.DataFrame, method: str) -> str:
         return "–"
     line = lines.loc[method]
     score = f"{number(line['score'])} [{number(line['low'])}–{number(line['high'])}]"
-    if pd.isna(line["rank"]):
-        return score
-    return f"{score} #{line['rank']}"
+    return score if pd.isna(line["rank"]) else f"{score} #{line['rank']}"
 
 
-def _html(*, title: str, runs: Sequence[Mapping[str, Any]], compared: Mapping[str, Any]) -> str:
+def _html(*, title: str, runs: Sequence[Record], compared: Record) -> str:
     """The page; everything that comes from a run is escaped, for messages come from other people's code."""
     from forsooth.report.gallery import magma
 
@@ -217,17 +190,14 @@ def _html(*, title: str, runs: Sequence[Mapping[str, Any]], compared: Mapping[st
     )
 
 
-def _in_short(runs: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:
+def _in_short(runs: Sequence[Record]) -> dict[str, list[str]]:
     """What to do -> titles of the runs that say so: what many say is said once."""
-    found: dict[str, list[str]] = {}
-    for run in runs:
-        found.setdefault(run["advice"] or run["verdict"][0], []).append(run["title"])
-    return found
+    return grouped((run["advice"] or run["verdict"][0], run["title"]) for run in runs)
 
 
-def _shared(runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _shared(runs: Sequence[Record]) -> Values:
     """What all chapters have together: papers by key, facts on methods by name, and names of panels."""
-    papers = {paper["key"]: paper for run in runs for paper in run["references"]}
+    papers = {paper.key: paper for run in runs for paper in run["references"]}
     panels = [name for run in runs for table in run["heat"].values() for name in table["names"]]
     return {
         "papers": dict(sorted(papers.items())),
@@ -257,7 +227,7 @@ CONTENTS = (  # place, words, what a chapter must have for it
 )
 
 
-def contents(run: Mapping[str, Any]) -> list[tuple[str, str]]:
+def contents(run: Record) -> list[tuple[str, str]]:
     """Place and words of every section that a chapter has."""
     return [(place, words) for place, words, needed in CONTENTS if not needed or run[needed]]
 

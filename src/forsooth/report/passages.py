@@ -4,7 +4,6 @@ The page holds the first document as text that one can search and select; its sc
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
@@ -14,43 +13,27 @@ from pandas import DataFrame
 
 from forsooth.frames import only, without
 from forsooth.records import NO_MODEL
-from forsooth.report.aggregate import Results, in_order, methods_in, panel_names
-from forsooth.report.anchors import anchor
-from forsooth.report.maps import nulls, pictures
+from forsooth.report.aggregate import Results, Values, in_order, methods_in, nulls_in, panel_names
 from forsooth.report.medians import CEILING
+from forsooth.report.walls import pictures
 
 KINDS = ("", "tells", "alike")  # of words: any; one that tells the label; one that looks alike and tells nothing
 LEAST = 1  # per cent of the largest weight, below which a word has no shade
 
 
-@dataclass(frozen=True)
-class Document:
-    """words, the kind of each by its number in `KINDS`, and the class of the text."""
-
-    words: list[str]
-    kinds: list[int]
-    label: str
-
-    def plain(self) -> dict[str, Any]:
-        """What the page's script reads."""
-        return {"label": self.label, "words": self.words, "kinds": self.kinds}
-
-
-def passages(results: Results) -> list[dict[str, Any]]:
+def passages(results: Results) -> list[Values]:
     """What the template shows: for every panel that has texts its documents and the shades of their words."""
     shown = texts(results)
-    if shown.empty or "model" not in results.run["factors"]:
+    factors = results.run["factors"]
+    if shown.empty or "model" not in factors:
         return []
     weights = only(shown, shows="weights")
-    keys = list(results.run["factors"])
-    documents = documents_by_place(results, only(shown, shows="document"), keys)
-    lines = weights[~weights["model"].isin([NO_MODEL, ""])][keys].drop_duplicates()
-    lines = in_order(results, lines)
-    made = []
+    lines = in_order(results, without(weights, model=(NO_MODEL, ""))[factors].drop_duplicates())
+    made: list[Values] = []
     for name, line in zip(panel_names(results, lines), lines.to_dict("records"), strict=True):
-        where = {key: value for key, value in line.items() if key != "model"}
-        own = only(weights, **where, model=(line["model"], NO_MODEL))
-        made += list(panel(results, name, own, documents.get(tuple(where.values()), {})))
+        where = {key: line[key] for key in factors if key != "model"}
+        documents = documents_by_place(results, only(shown, shows="document", **where))
+        made += panel(results, name, only(weights, **where, model=(line["model"], NO_MODEL)), documents)
     return made
 
 
@@ -59,39 +42,29 @@ def texts(results: Results) -> DataFrame:
     return only(pictures(results, "shows", "words"), shows=("document", "weights"))
 
 
-def documents_by_place(
-    results: Results, shown: DataFrame, keys: Sequence[str]
-) -> dict[tuple[str, ...], dict[int, Document]]:
-    """Factors but the model -> place -> document."""
-    where = [name for name in keys if name != "model"]
-    found: dict[tuple[str, ...], dict[int, Document]] = {}
+def documents_by_place(results: Results, shown: DataFrame) -> dict[int, Values]:
+    """Place -> what the page's script reads: words, the kind of each by its number in `KINDS`, the text's class."""
+    found = {}
     for line in shown.to_dict("records"):
         tells, alike = results.pictures[line["tensor"]] > 0
         kinds = np.where(tells, 1, np.where(alike, 2, 0)).tolist()
-        known = found.setdefault(tuple(line[name] for name in where), {})
-        known[line["place"]] = Document([str(word) for word in line["words"]], kinds, line["label"])
+        found[line["place"]] = {"label": line["label"], "words": list(map(str, line["words"])), "kinds": kinds}
     return found
 
 
-def panel(
-    results: Results, name: str, weights: DataFrame, documents: Mapping[int, Document]
-) -> Iterator[dict[str, Any]]:
+def panel(results: Results, name: str, weights: DataFrame, documents: Mapping[int, Values]) -> Iterator[Values]:
     """The texts of one panel, the first as the template writes it; nothing where no text is known."""
-    places = [place for place in sorted(documents) if weights["place"].eq(place).any()]
+    places = sorted(set(documents) & set(weights["place"]))
     if not places:
         return
     methods = methods_in(results, without(weights, method=CEILING))
     shades = [shades_at(results, only(weights, place=place), methods) for place in places]
-    first = documents[places[0]]
-    yield {
-        "panel": name,
-        "anchor": anchor(name),
-        "lines": [
-            {"method": method, "anchor": anchor(method), "null": method in nulls(results), **runs_of(first, shade)}
-            for method, shade in zip(methods, shades[0], strict=True)
-        ],
-        "data": {"texts": [documents[place].plain() for place in places], "shades": shades},
-    }
+    texts = [documents[place] for place in places]
+    lines = [
+        {"method": method, "null": method in nulls_in(results), **runs_of(texts[0], shade)}
+        for method, shade in zip(methods, shades[0], strict=True)
+    ]
+    yield {"panel": name, "lines": lines, "data": {"texts": texts, "shades": shades}}
 
 
 def shades_at(results: Results, weights: DataFrame, methods: Sequence[str]) -> list[list[int] | None]:
@@ -113,18 +86,17 @@ def shade_of(weights: NDArray[Any]) -> list[int] | None:
     return [int(share) for share in shares]
 
 
-def runs_of(document: Document, shade: Sequence[int] | None) -> dict[str, Any]:
+def runs_of(document: Values, shade: Sequence[int] | None) -> Values:
     """A line of the template: the words, those without shade and kind together, and a mark where there is no shade."""
-    marks = {True: "–", False: ""}[shade is None]
-    levels = list(shade or [0] * len(document.words))
-    if shade is not None and not any(levels):
-        marks = "0"
-    words = zip(document.words, document.kinds, levels, strict=True)
-    runs: list[dict[str, Any]] = []
+    levels = shade or [0] * len(document["words"])
+    mark = ""
+    if not any(levels):
+        mark = "–" if shade is None else "0"
+    words = zip(document["words"], document["kinds"], levels, strict=True)
+    runs: list[Values] = []
     for plain, group in groupby(words, key=lambda one: not one[1] and one[2] < LEAST):
-        own = list(group)
         if plain:
-            runs.append({"words": " ".join(word for word, _, _ in own), "kind": "", "shade": 0})
+            runs.append({"words": " ".join(word for word, _, _ in group), "kind": "", "shade": 0})
         else:
-            runs += [{"words": word, "kind": KINDS[kind], "shade": level} for word, kind, level in own]
-    return {"mark": marks, "runs": runs}
+            runs += [{"words": word, "kind": KINDS[kind], "shade": level} for word, kind, level in group]
+    return {"mark": mark, "runs": runs}

@@ -1,6 +1,7 @@
 """Who keeps the sum that it promises, in numbers and in words."""
 
 from collections.abc import Mapping
+from typing import Any
 
 from pandas import DataFrame
 
@@ -33,11 +34,10 @@ def broken_promises(table: DataFrame) -> dict[str, str]:
     return {str(line.Index): _sentence(line) for line in named.itertuples()}
 
 
-def _sentence(line: object) -> str:
-    method, broken, gap = (getattr(line, name) for name in ("Index", "broken", "gap"))
+def _sentence(line: Any) -> str:
     return (
-        f"{method} does not keep its promised sum on {share(broken)} of samples (median gap {gap:.2g}): its maps there "
-        "are not what the method is defined to be."
+        f"{line.Index} does not keep its promised sum on {share(line.broken)} of samples (median gap {line.gap:.2g}): "
+        "its maps there are not what the method is defined to be."
     )
 
 

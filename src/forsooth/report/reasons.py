@@ -3,26 +3,24 @@
 import re
 from collections.abc import Collection
 
-import pandas as pd
+from pandas import DataFrame
 
 from forsooth.wording import joined, plural, share
 
 Lines = list[dict[str, str]]
 
 
-def by_reason(failures: pd.DataFrame) -> Lines:
+def by_reason(failures: DataFrame) -> Lines:
     """One line for each reason, those that took most samples first; `failures` as from `tables.failures`."""
     lines = []
     for (status, message, metrics), own in failures.groupby(["status", "message", "metrics"], sort=False):
-        methods = [f"{line.method} {share(line.share)}" for line in own.itertuples()]
-        panels = str(own["panels"].max())
-        lines.append(
-            {"reason": message, "status": status, "methods": joined(methods), "scores": metrics, "panels": panels}
-        )
+        methods = joined([f"{line.method} {share(line.share)}" for line in own.itertuples()])
+        about = {"reason": message, "status": status, "methods": methods, "scores": metrics}
+        lines.append({**about, "panels": str(own["panels"].max())})
     return lines
 
 
-def skipped_by_reason(skips: pd.DataFrame, asked: Collection[str]) -> Lines:
+def skipped_by_reason(skips: DataFrame, asked: Collection[str]) -> Lines:
     """One line for each reason; `skips` as from `tables.skips`.
 
     A reason that begins with who skipped says "the method" instead, so that many can share it.
@@ -39,14 +37,8 @@ def skipped_by_reason(skips: pd.DataFrame, asked: Collection[str]) -> Lines:
     return lines
 
 
-def _places(own: pd.DataFrame) -> str:
+def _places(own: DataFrame, *, most: int = 6) -> str:
     """How many panels, and which."""
     names = list(dict.fromkeys(own["where"].explode()))
-    return f"{plural(len(names), 'panel')}: {_few(names)}"
-
-
-def _few(names: list[str], *, most: int = 6) -> str:
-    shown = ", ".join(names[:most])
-    if len(names) > most:
-        return f"{shown} and {len(names) - most} more"
-    return shown
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return f"{plural(len(names), 'panel')}: {', '.join(names[:most])}{more}"

@@ -25,6 +25,7 @@ USED = re.compile(r'(?:href="#|url\(#)([^")]*)')
 STYLE = re.compile(r' style="([^"]*)"')
 FONT = re.compile(r"font(?:-family)?: ?(?:[\d.]+px )?'[^;]*(?:;|$)")
 GROUP = re.compile(r"<g/>|<g(?: [^>]*)?>|</g>")
+Found = re.Match[str]
 HEAD = re.compile(r"<svg[^>]*?viewBox=\"([\d. -]*)\"[^>]*>")
 
 
@@ -47,13 +48,13 @@ def inline(svg: str, *, name: str, alt: str) -> str:
     return head + rules + HEAD.sub("", body, count=1)
 
 
-def _rounded(found: re.Match[str]) -> str:
+def _rounded(found: Found) -> str:
     """Two decimals of a seventy-second of an inch are finer than any screen."""
     short = f"{float(found[0]):.2f}".rstrip("0").rstrip(".")
     return "0" if short == "-0" else short
 
 
-def _short_geometry(found: re.Match[str]) -> str:
+def _short_geometry(found: Found) -> str:
     """Coordinates without spare digits, spaces and turns by nothing."""
     if found[0].startswith(' transform="rotate(-0 '):
         return ""
@@ -65,7 +66,7 @@ def _without_bare_groups(body: str) -> str:
     """The same without groups that say nothing of what is in them."""
     kept: list[bool] = []
 
-    def decided(found: re.Match[str]) -> str:
+    def decided(found: Found) -> str:
         tag = found[0]
         if tag == "<g/>":
             return ""
@@ -81,7 +82,7 @@ def _with_own_ids(body: str, name: str) -> str:
     """Ids that something refers to get the figure's name before them; the others go."""
     used = set(USED.findall(body))
 
-    def kept(found: re.Match[str]) -> str:
+    def kept(found: Found) -> str:
         if found[1] not in used:
             return ""
         return f' id="{name}-{found[1]}"'
@@ -92,10 +93,8 @@ def _with_own_ids(body: str, name: str) -> str:
 
 def _slim(style: str) -> str:
     """A style without spaces and defaults, in colours of the theme; the font's size stays, its family is the page's."""
-    size = re.search(r"([\d.]+)px", style)
-    parts = {}
-    if size:
-        parts["font-size"] = f"{size[1]}px"
+    size = re.search(r"[\d.]+px", style)
+    parts = {"font-size": size[0]} if size else {}
     for part in FONT.sub("", style).split(";"):
         key, _, value = part.strip().partition(":")
         value = value.strip()
@@ -113,7 +112,7 @@ def _with_classes(body: str, name: str) -> tuple[str, str]:
     counts = Counter(STYLE.findall(body))
     often = {style: f"{name}-{k}" for k, (style, count) in enumerate(counts.items()) if count >= OFTEN and style}
 
-    def named(found: re.Match[str]) -> str:
+    def named(found: Found) -> str:
         if found[1] in often:
             return f' class="{often[found[1]]}"'
         return found[0] * bool(found[1])

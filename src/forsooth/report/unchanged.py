@@ -8,9 +8,9 @@ from functools import cache
 from importlib import resources
 from pathlib import Path
 
+from forsooth.report.aggregate import SUMMED
 from forsooth.store import write_atomically
 
-FILES = ("scores.parquet", "timings.parquet", "pictures.safetensors")
 TIMES = ("started", "seconds")  # of the last call, which may have had nothing to do
 LIBRARIES = ("matplotlib", "pandas", "pillow", "jinja2")
 MARK = b"\n<!-- drawn from "
@@ -48,7 +48,7 @@ def of_runs(folders: Sequence[Path]) -> str | None:
             return None
         shown = {name: value for name, value in about.items() if name not in TIMES}
         parts += [folder.resolve().name.encode(errors="replace"), json.dumps(shown, sort_keys=True).encode()]
-        parts += [(folder / name).read_bytes() if (folder / name).is_file() else b"" for name in FILES]
+        parts += [(folder / name).read_bytes() if (folder / name).is_file() else b"" for name in SUMMED]
     return total(parts)
 
 
@@ -56,7 +56,7 @@ def of_runs(folders: Sequence[Path]) -> str | None:
 def code() -> bytes:
     """A sum of this package's files, and the versions of those that draw."""
     here = Path(str(resources.files("forsooth")))
-    files = sorted(path for path in here.rglob("*") if path.suffix in (".py", ".html", ".css", ".js", ".csv"))
+    files = sorted(path for path in here.rglob("*") if path.suffix in (".py", ".html", ".jinja", ".css", ".js", ".csv"))
     versions = [importlib.metadata.version(name).encode() for name in LIBRARIES]
     return total([*(path.read_bytes() for path in files), *versions]).encode()
 

@@ -13,10 +13,9 @@ from matplotlib.figure import Figure
 from pandas import DataFrame, concat
 
 from forsooth.frames import only, without
-from forsooth.report.aggregate import Results, methods_in
+from forsooth.report.aggregate import Results, methods_in, nulls_in
 from forsooth.report.axes import Look, legend_below, legend_beside, line_styles, marks, names_beside, wide_axes
 from forsooth.report.drawing import BLUE, INK, MUTED, NULL, ORANGE, VERMILION, Drawing, Tables, note, sheet
-from forsooth.report.maps import nulls
 from forsooth.stats.bootstrap import TRIALS
 from forsooth.suites.bam import tables as numbers
 from forsooth.suites.bam.tasks import UNFAMILIAR
@@ -74,7 +73,7 @@ def draw_exhibit(results: Results, tables: Tables, *, exhibit: Exhibit) -> Itera
 
 def in_order(results: Results, table: DataFrame) -> dict[str, bool]:
     """The methods of a table as the run lists them, TCAV last: name -> whether it never looks at the model."""
-    order = {name: name in nulls(results) for name in methods_in(results, table)}
+    order = {name: name in nulls_in(results) for name in methods_in(results, table)}
     if table["method"].eq(numbers.TCAV).any():
         order[numbers.TCAV] = False
     return order

@@ -28,6 +28,7 @@ from forsooth.suites.bias import data
 from forsooth.suites.bias.data import DataSpec
 from forsooth.suites.bias.stage import PREFIX, which
 from forsooth.suites.explain import rows_by_sample
+from forsooth.suites.planning import planned
 
 Kind = Literal["region", "pattern"]
 
@@ -93,7 +94,7 @@ def plan(settings: AuditSettings, choice: Choice, kind: Kind) -> Plan:
         trained = [training_task(spec, number, choice) for number in range(settings.trainings)]
         tasks += trained
         tasks += [audit_task(spec, number, trained, settings, choice) for number in range(settings.trainings)]
-    return Plan(tasks=tuple(tasks))
+    return planned(tasks)
 
 
 def datasets(choice: Choice, kind: Kind) -> list[str]:
@@ -107,9 +108,9 @@ def datasets(choice: Choice, kind: Kind) -> list[str]:
 
 def audit_spec(name: str, kind: Kind, settings: AuditSettings, choice: Choice) -> AuditSpec:
     path = data.datasets_in(choice.data).get(name)
-    side = {"voc": settings.side}.get(name, SMALL_SIDE)
+    side = settings.side if name == "voc" else SMALL_SIDE
     source = data.data_spec(name, path, seed=seeds.derive(choice.seed, "data"), side=side)
-    gate = {"pattern": PATTERN_GATE, "region": data.entry_for(name).gate}[kind]
+    gate = PATTERN_GATE if kind == "pattern" else data.entry_for(name).gate
     return AuditSpec(source, NETWORKS[name], kind, gate, seed=seeds.derive(choice.seed, "audit", kind))
 
 
@@ -128,7 +129,7 @@ def audit_task(spec: AuditSpec, number: int, trained: Sequence[Task], settings: 
     seed = seeds.derive(choice.seed, "audit")
     request = Request(number, settings.samples, settings.permutations, seed, choice.device)
     name = f"audit {spec.source.name}, {spec.net}, {spec.kind}{which(number)}"
-    function = {"region": audit_region, "pattern": audit_pattern}[spec.kind]
+    function = audit_region if spec.kind == "region" else audit_pattern
     return make_task(function, {"spec": spec, "request": request}, trained, name=name)
 
 
@@ -204,10 +205,9 @@ class Audit:
         ]
         return wanted[torch.stack(hits).all(0)]
 
-    def parts(self, size: int) -> Iterator[Tensor]:
+    def parts(self, size: int) -> tuple[Tensor, ...]:
         """The chosen images, so many at once; none where there are none."""
-        for start in range(0, len(self.chosen), size):
-            yield self.chosen[start : start + size]
+        return self.chosen.split(size) if len(self.chosen) else ()
 
     def inputs(self, rows: Tensor) -> tuple[Tensor, Tensor]:
         return self.dataset.x[rows].to(self.request.device), self.dataset.y[rows].to(self.request.device)
@@ -263,7 +263,7 @@ def audit_region(*trained: Cell, spec: AuditSpec, request: Request) -> Cell:
 
 def region_rows(audit: Audit) -> Iterator[Row]:
     template = audit.template.having(metric="relative_attribution")
-    patches = players.patches(tuple(audit.dataset.x.shape[1:]), REGIONS)
+    patches = players.patches(audit.dataset.x.shape[1:], REGIONS)
     for part in audit.parts(PLAYED_AT_ONCE):
         x, y = audit.inputs(part)
         estimate = exact(game(audit.module, x, y, players=patches, baseline=audit.absent))
@@ -287,10 +287,10 @@ def pattern_rows(audit: Audit) -> Iterator[Row]:
     are.
     """
     template = audit.template.having(metric="mass_inside")
-    patches = players.patches(tuple(audit.dataset.x.shape[1:]), PATCHES)
+    patches = players.patches(audit.dataset.x.shape[1:], PATCHES)
     for part in audit.parts(1):
         inside = audit.truth[int(part)]
         _, labels = torch.unique(patches * 2 + inside, return_inverse=True)
         mass = mass_inside(*audit.estimate(part, labels, inside))
-        row = template.having(sample=int(part), value=mass.value.item())
-        yield row.having(plain=mass.plain.item(), error=mass.error.item())
+        numbers = {"value": mass.value.item(), "plain": mass.plain.item(), "error": mass.error.item()}
+        yield template.having(sample=int(part), **numbers)

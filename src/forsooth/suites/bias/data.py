@@ -16,9 +16,9 @@ from forsooth.digests import digest, require_same
 from forsooth.models import build, recipes
 from forsooth.plain import remembered
 from forsooth.records import Dataset, UsageError
+from forsooth.suites.bias.settings import RESNETS as RESNETS
+from forsooth.suites.bias.settings import VISION
 
-RESNETS = ("resnet20", "resnet32", "resnet44", "resnet56")
-VISION = ("resnet50", "resnet101", "alexnet", "vgg16", "vgg19")
 OF_ANY_SIDE = ("leaves", "voc")
 LEAVES_CLASSES = 4
 LEAVES_IMAGES = 3_000
@@ -61,8 +61,8 @@ ANY_TABLE_GATE = 0.55
 
 def entry_for(name: str) -> DatasetEntry:
     """The entry of a dataset; a table of the user's has the entry of all tables."""
-    by_name = {entry.name: entry for entry in ENTRIES}
-    return by_name.get(name) or dataclasses.replace(TABLE, name=name, gate=ANY_TABLE_GATE)
+    known = (entry for entry in ENTRIES if entry.name == name)
+    return next(known, dataclasses.replace(TABLE, name=name, gate=ANY_TABLE_GATE))
 
 
 @dataclass(frozen=True)
@@ -85,24 +85,21 @@ class DataSpec:
 
 def data_spec(name: str, path: str | None, *, seed: int, side: int) -> DataSpec:
     """What decides the dataset called `name`, read from `path` or generated."""
-    spec = DataSpec(name, path, digest=None, seed=seed, weights={}, side=None)
-    if name in OF_ANY_SIDE:
-        spec = dataclasses.replace(spec, side=side)
-    if path and name == "cifar10":
-        weights = {net: str(file) for net, file in cifar.weights_in(path).items()}
-        spec = dataclasses.replace(spec, weights=weights)
-    if path:
-        spec = dataclasses.replace(spec, digest=digest(path))
-    return spec
+    files = cifar.weights_in(path) if path and name == "cifar10" else {}
+    return DataSpec(
+        name,
+        path,
+        digest=digest(path) if path else None,
+        seed=seed,
+        weights={net: str(file) for net, file in files.items()},
+        side=side if name in OF_ANY_SIDE else None,
+    )
 
 
 @remembered(2)  # tasks come in the order of their datasets
 def dataset(spec: DataSpec) -> Dataset:
     """The dataset, made or read again."""
-    if spec.name in READERS:
-        made = READERS[spec.name](spec)
-    else:
-        made = tables.table(path_of(spec), seed=spec.seed)
+    made = READERS.get(spec.name, users_table)(spec)
     require_unchanged(spec)
     return made
 
@@ -111,6 +108,10 @@ def require_unchanged(spec: DataSpec) -> None:
     """UsageError where the user's files are not those that were planned with; asked after they were read."""
     if spec.path:
         require_same(digest(spec.path), spec.digest, spec.path)
+
+
+def users_table(spec: DataSpec) -> Dataset:
+    return tables.table(path_of(spec), seed=spec.seed)
 
 
 def tetrominoes(spec: DataSpec) -> Dataset:

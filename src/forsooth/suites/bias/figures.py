@@ -1,5 +1,6 @@
 """Figures of scores against a share of players: one line per method."""
 
+import itertools
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -15,6 +16,9 @@ from forsooth.report.drawing import INK, MUTED, NULL, Drawing, Tables, colours, 
 from forsooth.report.medians import CEILING, Medians
 from forsooth.stats.panels import Floats
 
+Styles = dict[str, dict[str, Any]]  # method -> how its line is drawn
+OF_NULLS = {"color": NULL, "linewidth": 1.1, "linestyle": "--"}
+OF_CEILING = {"color": INK, "linewidth": 2.0, "linestyle": "-"}
 FACTORS = ("dataset", "model", "player")
 
 
@@ -29,9 +33,7 @@ def bias_curves(results: Results, tables: Tables) -> Iterator[Drawing]:
 
 def drawing(key: tuple[str, ...], table: Medians, panels: DataFrame, ticks: list[float]) -> Drawing:
     dataset, model, player = key
-    words = f"{dataset}, {model}"
-    if player == "units":
-        words = f"{words}, units of a layer"
+    words = f"{dataset}, {model}{', units of a layer' if player == 'units' else ''}"
     return Drawing(
         name="_".join(["bias", *key]),
         title=f"Bias of the top and of the bottom: {words}",
@@ -79,7 +81,7 @@ def _figure(table: Medians, panels: DataFrame, ticks: list[float]) -> Figure:
     return figure
 
 
-def _legend(figure: Figure, styles: dict[str, dict[str, Any]], methods: list[str], table: Medians) -> None:
+def _legend(figure: Figure, styles: Styles, methods: list[str], table: Medians) -> None:
     """The methods from the lowest line to the highest; those that never look at the model have a ring."""
     handles = []
     for method in methods:
@@ -95,17 +97,12 @@ def _label(axis: Axes, end: str, ticks: list[float]) -> None:
     axis.grid(axis="y")
 
 
-def _styles(table: Medians) -> dict[str, dict[str, Any]]:
+def _styles(table: Medians) -> Styles:
     """How the line of each method is drawn."""
     shade = colours([method for method in table.methods if method not in CEILING], table.nulls)
-    styles: dict[str, dict[str, Any]] = {}
-    for method in table.methods:
-        styles[method] = {"color": shade.get(method, INK), "linewidth": 1.5, "linestyle": "-"}
-        if table.nulls[method]:
-            styles[method] = {"color": NULL, "linewidth": 1.1, "linestyle": "--"}
-        if method in CEILING:
-            styles[method] = {"color": INK, "linewidth": 2.0, "linestyle": "-"}
-    return styles
+    styles = {method: {"color": colour, "linewidth": 1.5, "linestyle": "-"} for method, colour in shade.items()}
+    styles |= dict.fromkeys(itertools.compress(table.methods, table.null), OF_NULLS)
+    return styles | dict.fromkeys(CEILING, OF_CEILING)
 
 
 FIGURES = {

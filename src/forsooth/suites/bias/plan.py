@@ -21,6 +21,7 @@ from forsooth.suites.planning import Work
 
 FACTORS = ("dataset", "model", "player", "end", "fraction")
 AT_ONCE = 8  # inputs played in one task, so that little is lost when a run is stopped
+Function = Callable[..., Cell]  # of a task
 Training = Callable[[Network, Choice], Task]
 SEEN = "Under “truth” the pictures show the Shapley values of the players."
 
@@ -44,14 +45,18 @@ class Experiment(planning.Round):
         """The same under changed settings."""
         return dataclasses.replace(self, settings=dataclasses.replace(self.settings, **changes))
 
-    def task(self, function: Callable[..., Cell], words: str, needs: Sequence[Task], **arguments: Any) -> Task:
+    def task(self, function: Function, words: str, needs: Sequence[Task], **arguments: Any) -> Task:
         """A task about the panel; words: what it does, for its name."""
         return make_task(function, {"panel": self.panel, **arguments}, needs, name=words)
 
-    def task_on_network(self, function: Callable[..., Cell], words: str, **arguments: Any) -> Task:
+    def task_on_network(self, function: Function, words: str, **arguments: Any) -> Task:
         """A task on the trained network and the games that are played with it."""
         shared = {"spec": game_of(self.settings), "device": self.choice.device}
         return self.task(function, words, self.trained, **shared, **arguments)
+
+    def measured(self, function: Function, words: str, needs: Sequence[Task], **arguments: Any) -> list[Task]:
+        """A task about the panel, behind the trainings and all that it needs."""
+        return [*self.trained, *needs, self.task(function, words, needs, **arguments)]
 
     def play(self, role: str) -> list[Task]:
         """Shapley values of all explained inputs, a few at a time; every role and training has its own permutations."""
@@ -160,9 +165,7 @@ def chosen_panels(settings: Settings, choice: Choice) -> Iterator[Panel]:
 
 def panels_of(source: data.DataSpec, net: str, settings: Settings, choice: Choice) -> Iterator[Panel]:
     """The panels of one network: weights from a file are its only training."""
-    trainings = settings.trainings
-    if net in source.weights:
-        trainings = 1
+    trainings = 1 if net in source.weights else settings.trainings
     for player in settings.players:
         chosen = player in choice.only.get("player", (player,))
         if chosen and (player != "units" or models.architecture(net).layer):

@@ -68,6 +68,14 @@ def gains_by_order(stage: Stage, chosen: Tensor, *, seed: int) -> Iterator[Tenso
     yield from torch.cat([part.cpu() for part in parts], dim=1)
 
 
+CONTEXTS = (
+    "Fig. 4b on {title}: what one player adds when it is masked changes with those masked before. The median of "
+    "max(|Δ/Δ̄|, |Δ̄/Δ|) over contexts is {median:.1f} for the middle player; its mean V, which a single gain near "
+    "zero can carry away, is {mean:.1f}. {far:.0%} of the players have a context in which they add more than five "
+    "times their mean, as the paper reports of some."
+)
+
+
 def judge_figure_4b(outcome: Outcome) -> Judgement:
     """Fig. 4b: what a player adds depends on who is masked before it: V of random players, and the largest gains."""
     rows = part_rows(outcome, "contexts", counts=("place",))
@@ -75,26 +83,17 @@ def judge_figure_4b(outcome: Outcome) -> Judgement:
     table = table.rename(columns={"place": "player", "value": "mean"})
     finite = table[np.isfinite(table["mean"])]
     far = (table["largest"] > FAR_ABOVE).mean()
-    sentence = (
-        f"Fig. 4b on {title_of(rows)}: what one player adds when it is masked changes with those masked before. The "
-        f"median of max(|Δ/Δ̄|, |Δ̄/Δ|) over contexts is {table['median'].median():.1f} for the middle player; its mean "
-        f"V, which a single gain near zero can carry away, is {finite['mean'].median():.1f}. {far:.0%} of the players "
-        "have a context in which they add more than five times their mean, as the paper reports of some."
-    )
-    return judgement(table.round(3), [sentence])
+    middle = {"median": table["median"].median(), "mean": finite["mean"].median()}
+    return judgement(table.round(3), [CONTEXTS.format(title=title_of(rows), far=far, **middle)])
 
 
 def plan_regions(settings: Settings, choice: Choice, *, number: int) -> Plan:
     """The values of Gradient×Input (Table 14) or sampled Shapley values (Table 15), and their moments in regions."""
     experiment = experiment_on_images(settings, choice)
-    if number == 14:
-        values = [experiment.explain("gradient_x_input")]
-    else:
-        values = experiment.play("anchor")
+    values = [experiment.explain("gradient_x_input")] if number == 14 else experiment.play("anchor")
     side = experiment.panel.source.side or CIFAR_SIDE
     words = f"regions of {experiment.title}"
-    moments = experiment.task(regions, words, values, side=side, seed=experiment.seed("regions"))
-    return planned([*experiment.trained, *values, moments])
+    return planned(experiment.measured(regions, words, values, side=side, seed=experiment.seed("regions")))
 
 
 @task("bias.regions", version=2)
@@ -112,8 +111,9 @@ def regions(*cells: Cell, panel: Panel, side: int, seed: int) -> Cell:
 
 def moments_row(template: Row, values: Tensor) -> Row:
     """Moments of the values (n,)."""
-    row = template.having(metric="variance", sample=WHOLE, value=values.var().item())
-    return row.having(mean=values.mean().item(), values=len(values), excess_kurtosis=float(kurtosis(values.numpy())))
+    moments = {"value": values.var().item(), "mean": values.mean().item(), "values": len(values)}
+    tails = float(kurtosis(values.numpy()))
+    return template.having(metric="variance", sample=WHOLE, **moments, excess_kurtosis=tails)
 
 
 def judge_regions(outcome: Outcome, *, number: int) -> Judgement:
@@ -125,19 +125,19 @@ def judge_regions(outcome: Outcome, *, number: int) -> Judgement:
     return judgement(table.round(6), [f"Table {number} on {title_of(rows)}: {on_variances(table)}"])
 
 
+VARIANCES = (
+    "the variances of three regions differ by a factor of {factors[variance]:.2f} (published "
+    "{factors[published_variance]:.2f}); their scale depends on the network and is not comparable. The excess kurtosis "
+    "is {tails:.1f}, so the distribution is {shape}; the paper does not test this part of its assumption."
+)
+
+
 def on_variances(table: DataFrame) -> str:
     """How far the variances of regions are apart, and whether the values can be Gaussian."""
-    ours = table["variance"].max() / table["variance"].min()
-    theirs = table["published_variance"].max() / table["published_variance"].min()
     tails = table["excess_kurtosis"].mean()
-    shape = "near Gaussian by its fourth moment"
-    if tails > HEAVY_TAILS:
-        shape = "far from Gaussian, with heavy tails"
-    return (
-        f"the variances of three regions differ by a factor of {ours:.2f} (published {theirs:.2f}); their scale "
-        f"depends on the network and is not comparable. The excess kurtosis is {tails:.1f}, so the distribution is "
-        f"{shape}; the paper does not test this part of its assumption."
-    )
+    heavy = "far from Gaussian, with heavy tails"
+    shape = heavy if tails > HEAVY_TAILS else "near Gaussian by its fourth moment"
+    return VARIANCES.format(factors=table.max() / table.min(), tails=tails, shape=shape)
 
 
 def on_regions(number: int, title: str) -> Reproduction:

@@ -55,15 +55,13 @@ class Line:
 def figure_3(outcome: Outcome) -> Judgement:
     """Fig. 3: relative attribution of a region that was pasted in from another class; 0 if it did not matter."""
     lines = lines_of(outcome, "figure-3", bounds=AT_LEAST_0)
-    table = DataFrame([dataclasses.asdict(line) for line in lines]).drop(columns="plain")
-    return judgement(table.round(4), [on_region(line) for line in lines])
+    return judgement(DataFrame(lines).drop(columns="plain").round(4), map(on_region, lines))
 
 
 def appendix_n(outcome: Outcome) -> Judgement:
     """Appendix N: share of Shapley mass inside a pattern whose presence is the label; 1 if nothing else mattered."""
     lines = lines_of(outcome, "appendix-n", bounds=SHARE)
-    table = DataFrame([dataclasses.asdict(line) for line in lines])
-    return judgement(table.round(4), [on_pattern(line) for line in lines])
+    return judgement(DataFrame(lines).round(4), map(on_pattern, lines))
 
 
 def lines_of(outcome: Outcome, name: str, *, bounds: tuple[float, float]) -> list[Line]:
@@ -94,38 +92,39 @@ def line_of(rows: DataFrame, published: float, *, bounds: tuple[float, float]) -
     )
 
 
+REGION = (
+    "{line.title}: the irrelevant region has {line.numbers} of the mean attribution of a region over {drawn} "
+    "(published {line.published}). {used}"
+)
+PATTERN = (
+    "{line.title}: {line.numbers} of the Shapley mass lies inside the pattern over {drawn} (published "
+    "{line.published}; {line.plain:.3f} if the noise of the estimates counts, too); {outside}"
+)
+
+
 def on_region(line: Line) -> str:
-    return not_audited(line) or (
-        f"{line.title}: the irrelevant region has {line.numbers} of the mean attribution of a region over "
-        f"{drawn(line)} (published {line.published}). {used(line)}"
-    )
+    return not_audited(line) or REGION.format(line=line, drawn=drawn(line), used=used(line))
 
 
 def on_pattern(line: Line) -> str:
-    return not_audited(line) or (
-        f"{line.title}: {line.numbers} of the Shapley mass lies inside the pattern over {drawn(line)} (published "
-        f"{line.published}; {line.plain:.3f} if the noise of the estimates counts, too); {outside(line)}"
-    )
+    return not_audited(line) or PATTERN.format(line=line, drawn=drawn(line), outside=outside(line))
 
 
 def not_audited(line: Line) -> str:
     """Why a network was not audited; empty if it was."""
     if line.inputs:
         return ""
-    why = "no image with a region got right"
-    if line.accuracy < line.gate:
-        why = f"below its gate of {line.gate:.0f} %"
+    below = f"below its gate of {line.gate:.0f} %"
+    why = below if line.accuracy < line.gate else "no image with a region got right"
     return f"{line.title}: {why}, so not audited."
 
 
 def drawn(line: Line) -> str:
     """What the interval of a line is over."""
-    words = f"{line.inputs} images and {line.trainings} trainings"
-    if line.trainings < 2:
-        words = f"{line.inputs} images of one training (the interval knows its images alone)"
-    if line.below_gate:
-        words += f"; {line.below_gate} below the gate of {line.gate:.0f} % left out"
-    return words
+    one = "of one training (the interval knows its images alone)"
+    trained = one if line.trainings < 2 else f"and {line.trainings} trainings"
+    left_out = f"; {line.below_gate} below the gate of {line.gate:.0f} % left out" if line.below_gate else ""
+    return f"{line.inputs} images {trained}{left_out}"
 
 
 def used(line: Line) -> str:

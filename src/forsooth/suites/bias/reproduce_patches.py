@@ -49,9 +49,8 @@ def judge_patches(outcome: Outcome) -> Judgement:
     """M_bias on patches over M_bias on pixels for every method, beside the root of the ratio of their players."""
     settings: Settings = outcome.settings
     table = ratios(rows_of_grid(outcome, settings.grid), rows_of_grid(outcome, None))
-    names = {PHOTOGRAPHS: "CIFAR-10"}
     dataset = photographs_or_leaves(outcome.choice)
-    return judgement(table.round(4), verdict(table, names.get(dataset, dataset), settings))
+    return judgement(table.round(4), verdict(table, {PHOTOGRAPHS: "CIFAR-10"}.get(dataset, dataset), settings))
 
 
 def rows_of_grid(outcome: Outcome, grid: int | None) -> DataFrame:
@@ -111,25 +110,32 @@ def decision(judged: DataFrame) -> str:
     return "is inconclusive"
 
 
+OF_A_METHOD = "{line.method} ({line.model}) {line.over_expected:.2f} [{line.low:.2f}, {line.high:.2f}] {rule}"
+VERDICT = (
+    "{dataset}, {first[patches]} patches against {first[pixels]:,} pixels, {first[images]} images, {permutations} "
+    "permutations: the rule that M_bias has the size 1 / √N {decision}.",
+    "A factor of {first[expected]:g} is expected; a rule holds for a method whose 95 % interval lies within a factor "
+    "of {near} of it. Ratio over expected: {by_method}.",
+    "With the norm freed of noise the median ratio over expected is {split:.2f}, plain {plain:.2f}.",
+)
+
+
 def verdict(table: DataFrame, dataset: str, settings: Settings) -> list[str]:
     """Keep or drop the rule, by the interval of ratio over expected of every published method."""
     judged = only(table, method=PUBLISHED)
     if judged.empty:
         return ["None of these methods is in the published tables, so there is no rule to judge."]
-    first = judged.iloc[0]
-    by_method = "; ".join(
-        f"{line.method} ({line.model}) {line.over_expected:.2f} [{line.low:.2f}, {line.high:.2f}] {rule_of(line)}"
-        for line in table.itertuples()
-    )
-    split = (judged["ratio_split"] / judged["expected"]).median()
-    return [
-        f"{dataset}, {first['patches']} patches against {first['pixels']:,} pixels, {first['images']} images, "
-        f"{settings.permutations} permutations: the rule that M_bias has the size 1 / √N {decision(judged)}.",
-        f"A factor of {first['expected']:g} is expected; a rule holds for a method whose 95 % interval lies within a "
-        f"factor of {NEAR} of it. Ratio over expected: {by_method}.",
-        f"With the norm freed of noise the median ratio over expected is {split:.2f}, plain "
-        f"{judged['over_expected'].median():.2f}.",
-    ]
+    found = {
+        "dataset": dataset,
+        "first": judged.iloc[0],
+        "permutations": settings.permutations,
+        "decision": decision(judged),
+        "near": NEAR,
+        "by_method": "; ".join(OF_A_METHOD.format(line=line, rule=rule_of(line)) for line in table.itertuples()),
+        "split": (judged["ratio_split"] / judged["expected"]).median(),
+        "plain": judged["over_expected"].median(),
+    }
+    return [words.format(**found) for words in VERDICT]
 
 
 REPRODUCTIONS = (

@@ -4,6 +4,7 @@ With `--data` these run on CIFAR-10 as in the paper, without on the generated le
 """
 
 import dataclasses
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -57,7 +58,7 @@ class Figure5Settings:
 def plan_figure_5(settings: Figure5Settings, choice: Choice) -> Plan:
     """Several draws of the anchor for every number of permutations and of patches."""
     experiment = experiment_on_images(settings.base, choice)
-    tasks = list(experiment.trained)
+    tasks: list[Task] = []
     for count in settings.sampled:
         tasks += drawing_tasks(experiment, "samples", settings.repeats, {"permutations": count})
     for grid in settings.grids:
@@ -69,11 +70,10 @@ def plan_figure_5(settings: Figure5Settings, choice: Choice) -> Plan:
 def drawing_tasks(experiment: Experiment, varied: str, repeats: int, changes: Facts) -> list[Task]:
     changed = experiment.having(**changes)
     draws = [changed.having(exact_up_to=0).play(f"draw {k}") for k in range(repeats)]
-    needs = [task for draw in draws for task in draw]
-    needs += [changed.explain(method) for method in CHOOSING]
+    needs = [*itertools.chain(*draws), *map(changed.explain, CHOOSING)]
     words = f"compare {experiment.title}, {changes}"
     sizes = {"draws": repeats, "parts": len(draws[0]), "permutations": changes["permutations"]}
-    return [*needs, experiment.task(unstable, words, needs, varied=varied, **sizes)]
+    return experiment.measured(unstable, words, needs, varied=varied, **sizes)
 
 
 @task("bias.unstable", version=3)
@@ -82,10 +82,16 @@ def unstable(*cells: Cell, panel: Panel, draws: int, parts: int, varied: str, pe
     estimates = [anchors.joined(cells[k * parts : (k + 1) * parts]).estimate for k in range(draws)]
     values = torch.stack([scores.unit(estimate.values) for estimate in estimates])  # (draws, n, players)
     maps = [cell.tensors["players"] for cell in cells[draws * parts :]]
-    about = {"players": values.shape[2], "varied": varied, "permutations": permutations}
-    row = row_of(panel, "stability").having(metric="anchor_instability", sample=WHOLE, **about)
-    instability = convergence.instability(values).mean().item()
-    return Cell(rows=(row.having(value=convergence.anchor_instability(values, maps), values=instability),))
+    row = row_of(panel, "stability").having(
+        metric="anchor_instability",
+        sample=WHOLE,
+        players=values.shape[2],
+        varied=varied,
+        permutations=permutations,
+        value=convergence.anchor_instability(values, maps),
+        values=convergence.instability(values).mean().item(),
+    )
+    return Cell(rows=(row,))
 
 
 def judge_figure_5(outcome: Outcome) -> Judgement:
@@ -96,18 +102,20 @@ def judge_figure_5(outcome: Outcome) -> Judgement:
     return judgement(table, [f"Fig. 5 on {title_of(rows)}: {on_stability(table)}"])
 
 
+STABILITY = (
+    "the anchor is {least:.1f} to {most:.1f} times as stable as the sampled values. From {few[permutations]} to "
+    "{many[permutations]} permutations the instability of the values falls from {few[values]:.3f} to "
+    "{many[values]:.3f}, that of the anchor from {few[anchor]:.3f} to {many[anchor]:.3f}. The published claim, that "
+    "the anchor is much the more stable one, {holds}."
+)
+
+
 def on_stability(table: DataFrame) -> str:
     """How much more stable the anchor is, and what more permutations do."""
     few, many = only(table, varied="samples").iloc[[0, -1]].to_dict("records")
     least = table["times"].min()
     holds = "holds" if least > MUCH_STABLER else "does not hold everywhere"
-    return (
-        f"the anchor is {least:.1f} to {table['times'].max():.1f} times as "
-        f"stable as the sampled values. From {few['permutations']} to {many['permutations']} permutations the "
-        f"instability of the values falls from {few['values']:.3f} to {many['values']:.3f}, that of the anchor from "
-        f"{few['anchor']:.3f} to {many['anchor']:.3f}. The published claim, that the anchor is much the more stable "
-        f"one, {holds}."
-    )
+    return STABILITY.format(least=least, most=table["times"].max(), few=few, many=many, holds=holds)
 
 
 def plan_proposition_1(settings: Settings, choice: Choice) -> Plan:
@@ -115,8 +123,7 @@ def plan_proposition_1(settings: Settings, choice: Choice) -> Plan:
     anchor = experiment.play("anchor")
     needs = [*anchor, *map(experiment.explain, CHOOSING)]
     words = f"measure the factor, {experiment.title}"
-    measured = experiment.task(ratios, words, needs, parts=len(anchor), methods=CHOOSING)
-    return planned([*experiment.trained, *needs, measured])
+    return planned(experiment.measured(ratios, words, needs, parts=len(anchor), methods=CHOOSING))
 
 
 @task("bias.ratios", version=2)
@@ -138,20 +145,23 @@ def factor_rows(template: Row, maps: Tensor, anchor: Estimate) -> Iterator[Row]:
         yield template.having(end=end, fraction=fraction, value=factor, size=size)
 
 
+PROPOSITION_1 = (
+    "Proposition 1 on {title}: the variance of one value over that of the mean over S, median over maps, ends and "
+    "inputs: {factors}. The paper says |S|. It holds within {off:.0%} for the smallest groups; for the largest the "
+    "factor is {largest:.1f} times |S|, because the gains of a permutation sum to a constant, so that the errors of "
+    "many players cancel. The anchor is surer than claimed."
+)
+
+
 def judge_proposition_1(outcome: Outcome) -> Judgement:
     """Proposition 1: Var[A_i] / Var[mean of A over S], which the paper proves to be |S| for independent errors."""
     rows = part_rows(outcome, "proposition_1", value="factor", counts=("size",))
     table = rows[["method", "end", "fraction", "size", "factor"]]
     by_size = table.groupby(["fraction", "size"], as_index=False)["factor"].median()
-    factors = ", ".join(f"{line.factor:.0f} for |S| = {line.size}" for line in by_size.itertuples(index=False))
+    factors = ", ".join(map("{:.0f} for |S| = {}".format, by_size["factor"], by_size["size"]))
     times = by_size["factor"] / by_size["size"]
-    sentence = (
-        f"Proposition 1 on {title_of(rows)}: the variance of one value over that of the mean over S, median over maps, "
-        f"ends and inputs: {factors}. The paper says |S|. It holds within {abs(times.iloc[0] - 1):.0%} for the "
-        f"smallest groups; for the largest the factor is {times.iloc[-1]:.1f} times |S|, because the gains of a "
-        "permutation sum to a constant, so that the errors of many players cancel. The anchor is surer than claimed."
-    )
-    return judgement(table.round(3), [sentence])
+    ends = {"off": abs(times.iloc[0] - 1), "largest": times.iloc[-1]}
+    return judgement(table.round(3), [PROPOSITION_1.format(title=title_of(rows), factors=factors, **ends)])
 
 
 def plan_figure_6(settings: Settings, choice: Choice) -> Plan:
@@ -172,8 +182,7 @@ def comparing_tasks(experiment: Experiment) -> list[Task]:
     sure = experiment.having(exact_up_to=ENUMERATED, permutations=permutations).play("sure")
     needs = [*anchor, *sure, *map(experiment.explain, COMPARED)]
     words = f"compare biases, {experiment.title}"
-    compared = experiment.task(both_biases, words, needs, parts=len(anchor), methods=COMPARED)
-    return [*experiment.trained, *needs, compared]
+    return experiment.measured(both_biases, words, needs, parts=len(anchor), methods=COMPARED)
 
 
 @task("bias.both_biases", version=3)
@@ -182,8 +191,8 @@ def both_biases(*cells: Cell, panel: Panel, parts: int, methods: tuple[str, ...]
     anchor = anchors.joined(cells[:parts])
     sure = anchors.joined(cells[parts : 2 * parts]).estimate
     players = anchor.estimate.values.shape[1]
-    template = row_of(panel, "accurate_bias").having(metric="m_bias", players=players)
-    template = template.having(size=scores.group_size(players, TOP_TENTH))
+    size = scores.group_size(players, TOP_TENTH)
+    template = row_of(panel, "accurate_bias").having(metric="m_bias", players=players, size=size)
     rows: list[Row] = []
     for name, cell in zip(methods, cells[2 * parts :], strict=True):
         maps = cell.tensors["players"]
@@ -201,19 +210,29 @@ def judge_figure_6(outcome: Outcome) -> Judgement:
     return judgement(table.drop(columns="dataset").round(5), sentences)
 
 
+RELATION = (
+    "Fig. 6 on {title}: over {maps} maps, with {first[size]} of {first[players]} players in S, M_bias and the accurate "
+    "bias have Pearson's r {relation:.2f} and Spearman's ρ {order:.2f}; over the {methods} methods' means ρ "
+    "{of_means:.2f}. The published positive relation {holds}.{missing}"
+)
+
+
 def on_relation(table: DataFrame) -> str:
     """How the two biases go together, over maps and over the means of methods."""
     scored = table.dropna()
     relation = pearson(scored["m_bias"], scored["accurate"])
-    order = spearman(scored["m_bias"], scored["accurate"]).rho
     means = scored.groupby("method")[["m_bias", "accurate"]].mean()
-    of_means = spearman(means["m_bias"], means["accurate"]).rho
-    missing = f" {len(table) - len(scored)} maps without a score are left out." if len(scored) < len(table) else ""
-    return (
-        f"Fig. 6 on {title_of(table)}: over {len(scored)} maps, with {scored['size'].iloc[0]} of "
-        f"{scored['players'].iloc[0]} players in S, M_bias and the accurate bias have Pearson's r {relation:.2f} and "
-        f"Spearman's ρ {order:.2f}; over the {len(means)} methods' means ρ {of_means:.2f}. The published positive "
-        f"relation {'holds' if relation > POSITIVE else 'is weak here'}.{missing}"
+    lost = len(table) - len(scored)
+    return RELATION.format(
+        title=title_of(table),
+        maps=len(scored),
+        first=scored.iloc[0],
+        relation=relation,
+        order=spearman(scored["m_bias"], scored["accurate"]).rho,
+        methods=len(means),
+        of_means=spearman(means["m_bias"], means["accurate"]).rho,
+        holds="holds" if relation > POSITIVE else "is weak here",
+        missing=f" {lost} maps without a score are left out." if lost else "",
     )
 
 

@@ -103,17 +103,24 @@ def two_digits(value: float) -> float:
     return float(f"{value:.2g}")
 
 
+WORDS = (
+    "{agreed} of {all} methods say what they must of the best linear model with a suppressor, to {tolerance:g} or "
+    "{errors:g} standard errors of their draws{but}. The suppressor is independent of the label; only {clean} give it "
+    "nothing. Values are those of the first explained input. Over all inputs: `largest_suppressor`; the difference "
+    "that chance excuses least; `times_error`, the root mean square of differences in standard errors, 1 where draws "
+    "are what they should be."
+)
+
+
 def words_of(table: DataFrame) -> str:
-    agreed = int(table["agrees"].sum())
-    clean = table[table["largest_suppressor"] < TOLERANCE]["method"]
     others = ", ".join(table[~table["agrees"]]["method"])
-    but = f"; not so {others}" if others else ""
-    return (
-        f"{agreed} of {len(table)} methods say what they must of the best linear model with a suppressor, to "
-        f"{TOLERANCE:g} or {ERRORS:g} standard errors of their draws{but}. The suppressor is independent of the label; "
-        f"only {' and '.join(clean)} give it nothing. Values are those of the first explained input. Over all inputs: "
-        "`largest_suppressor`; the difference that chance excuses least; `times_error`, the root mean square of "
-        "differences in standard errors, 1 where draws are what they should be."
+    return WORDS.format(
+        agreed=table["agrees"].sum(),
+        all=len(table),
+        tolerance=TOLERANCE,
+        errors=ERRORS,
+        but=f"; not so {others}" if others else "",
+        clean=" and ".join(table[table["largest_suppressor"] < TOLERANCE]["method"]),
     )
 
 

@@ -1,12 +1,13 @@
 """Tables 3 to 12 made again: M_bias of every method on photographs. [anonymous2023evaluation]"""
 
 import dataclasses
+from collections.abc import Mapping
 from functools import partial
 
 from pandas import DataFrame
 
 from forsooth import papers
-from forsooth.records import Choice, Judgement, Outcome, Plan, Reproduction, UsageError
+from forsooth.records import Choice, Facts, Judgement, Outcome, Plan, Reproduction, UsageError
 from forsooth.suites.bias import data
 from forsooth.suites.bias.plan import plan
 from forsooth.suites.bias.reproduce_words import verdict
@@ -19,29 +20,27 @@ VOC = {8: "resnet50", 9: "resnet101", 10: "alexnet", 11: "vgg16", 12: "vgg19"}
 JUDGED = (*PUBLISHED, "lrp", "deep_lift", "random", "constant")
 ON_PATCHES = Settings(datasets=(), methods=JUDGED, grid=16, permutations=100, samples=16, side=224)
 ON_PIXELS = Settings(datasets=(), methods=JUDGED, samples=16)
+OF_ONE: Mapping[int, Facts] = {  # the Shapley values again are as expensive as the anchor: on the cheapest network only
+    3: {"samples": 50, "methods": (*JUDGED, SHAPLEY)},
+    4: {"samples": 50},
+}
+NEEDED = {"cifar10": "CIFAR-10", "voc": "Pascal VOC 2012"}
 
 
 def settings_of(number: int) -> Settings:
     """The settings of Table `number`: pixels as players at 32×32, patches at 224×224, where pixels are too many."""
     if number in VOC:
         return dataclasses.replace(ON_PATCHES, models=(VOC[number],))
-    settings = dataclasses.replace(ON_PIXELS, models=(CIFAR[number],))
-    if number == 3:  # the Shapley values again are as expensive as the anchor: on the cheapest network only
-        return dataclasses.replace(settings, samples=50, methods=(*JUDGED, SHAPLEY))
-    if number == 4:
-        return dataclasses.replace(settings, samples=50)
-    return settings
+    return dataclasses.replace(ON_PIXELS, models=(CIFAR[number],), **OF_ONE.get(number, {}))
 
 
 def plan_table(settings: Settings, choice: Choice, *, number: int) -> Plan:
     """The run behind Table `number`."""
-    dataset = "voc"
-    wanted = "Pascal VOC 2012"
-    if number in CIFAR:
-        dataset = "cifar10"
-        wanted = "CIFAR-10"
+    dataset = "cifar10" if number in CIFAR else "voc"
     if dataset not in data.datasets_in(choice.data):
-        raise UsageError(f"`data` must name a folder with {wanted} to make Table {number} again, got {choice.data}")
+        raise UsageError(
+            f"`data` must name a folder with {NEEDED[dataset]} to make Table {number} again, got {choice.data}"
+        )
     return plan(settings, dataclasses.replace(choice, only={**choice.only, "dataset": (dataset,)}))
 
 

@@ -2,7 +2,6 @@
 
 import dataclasses
 
-import torch
 from pandas import DataFrame, concat
 
 from forsooth import papers
@@ -43,8 +42,7 @@ def plan_table_13(settings: Settings, choice: Choice) -> Plan:
         sampled = experiment.play("anchor")
         exact = experiment.having(exact_up_to=ENUMERATED).play("anchor")
         needs = [*sampled, *exact, experiment.explain("deep_shap")]
-        compared = experiment.task(rivals, f"compare the two metrics, {name}", needs, parts=len(sampled))
-        tasks += [*experiment.trained, *needs, compared]
+        tasks += experiment.measured(rivals, f"compare the two metrics, {name}", needs, parts=len(sampled))
     return planned(tasks)
 
 
@@ -57,10 +55,9 @@ def rivals(*cells: Cell, panel: Panel, parts: int) -> Cell:
     template = row_of(panel, "rivals").having(method=SHAPLEY, metric="m_bias", sample=WHOLE, end="top")
     rows = []
     for fraction in scores.FRACTIONS:
-        ours = scores.m_bias(exact, anchor, fraction=fraction, end="top").value
-        theirs = scores.deep_shap_distance(exact, deep, fraction=fraction, end="top")
-        row = template.having(fraction=fraction, value=float(torch.nanmean(ours)))
-        rows.append(row.having(deep_shap_distance=float(torch.nanmean(theirs))))
+        ours = scores.m_bias(exact, anchor, fraction=fraction, end="top").value.nanmean().item()
+        theirs = scores.deep_shap_distance(exact, deep, fraction=fraction, end="top").nanmean().item()
+        rows.append(template.having(fraction=fraction, value=ours, deep_shap_distance=theirs))
     return Cell(rows=tuple(rows))
 
 
@@ -91,13 +88,10 @@ def plan_figure_8(settings: Settings, choice: Choice) -> Plan:
 
 def judge_figure_8(outcome: Outcome) -> Judgement:
     """Fig. 8: M_bias of every method on tables, with exact Shapley values as the anchor."""
-    parts = []
-    words = []
-    for name, rows in score_rows(outcome.rows).groupby("dataset", sort=False):
-        ours = means(rows)
-        parts.append(ours.assign(dataset=name))
-        words.append(f"{name}: {on_least_biased(ours)}")
-    return judgement(rounded(concat(parts, ignore_index=True)), words)
+    by_dataset = score_rows(outcome.rows).groupby("dataset", sort=False)
+    tables = [means(rows).assign(dataset=name) for name, rows in by_dataset]
+    words = [f"{ours['dataset'].iloc[0]}: {on_least_biased(ours)}" for ours in tables]
+    return judgement(rounded(concat(tables, ignore_index=True)), words)
 
 
 def on_least_biased(ours: DataFrame) -> str:

@@ -6,8 +6,11 @@ from pandas import DataFrame
 from forsooth.frames import lines_by, only, without
 from forsooth.stats.correlations import spearman
 from forsooth.suites.bias.settings import SHAPLEY, Settings
+from forsooth.wording import by_name
 
 UNSAID = ("grad_cam", "lime_superpixels")  # what they did here cannot be known from the paper
+BY_ROW = "{}-{:.0%} {:.2f}"  # end and fraction of a row of the published table, and our ρ
+ERROR = "{line.method} {line.end}-{line.fraction:.0%} {line.published} → {line.corrected}"
 HOLDS = {0.7: "holds", 0.4: "holds in part", -1.0: "does not hold"}  # from this median of Spearman's ρ on
 
 
@@ -53,17 +56,12 @@ def on_order(both: DataFrame, title: str, settings: Settings) -> list[str]:
     rho = orders(both)
     order = rho["rho"].median()
     holds = next((word for least, word in HOLDS.items() if order >= least), "is inconclusive")
-    by_row = ", ".join(f"{row(line)} {line.rho:.2f}" for line in rho.itertuples())
+    by_row = ", ".join(map(BY_ROW.format, rho["end"], rho["fraction"], rho["rho"]))
     return [
         f"{title}, {settings.models[0]}: the published order of methods in a row {holds}. Spearman's ρ between the two "
         f"orders has median {order:.2f} over the ten rows.{on_all_numbers(both, settings)}",
         f"ρ by row: {by_row}.",
     ]
-
-
-def row(line: object) -> str:
-    """A row of the published table, by its end and fraction."""
-    return f"{line.end}-{line.fraction:.0%}"  # type: ignore[attr-defined]
 
 
 def on_unsaid(both: DataFrame, settings: Settings) -> list[str]:
@@ -83,7 +81,7 @@ def on_failures(both: DataFrame) -> list[str]:
     share = both.groupby("method", sort=False)["failed"].mean()
     if not share.any():
         return []
-    who = ", ".join(f"{name} {value:.0%}" for name, value in share[share > 0].items())
+    who = by_name(share[share > 0], "{} {:.0%}")
     rho = orders(both.assign(ours=both["scored"]))["rho"].median()
     return [f"Maps without a score count as the worst value of their row: {who}. Left out: median ρ {rho:.2f}."]
 
@@ -95,14 +93,11 @@ def on_errata(both: DataFrame, settings: Settings) -> list[str]:
     moved = both[both["corrected"].ne(both["published"])]
     corrected = both.assign(published=both["corrected"])
     rho = orders(corrected).set_index(["end", "fraction"])["rho"]
-    errors = []
-    rows = []
-    for line in moved.itertuples():
-        errors.append(f"{line.method} {row(line)} {line.published} → {line.corrected}")
-        rows.append(f"{row(line)} {rho[line.end, line.fraction]:.2f}")
+    errors = [ERROR.format(line=line) for line in moved.itertuples()]
+    rows = ", ".join(BY_ROW.format(*key, rho[key]) for key in zip(moved["end"], moved["fraction"], strict=True))
     return [
-        f"With printing errors corrected ({', '.join(errors)}): median ρ {rho.median():.2f}, of these rows "
-        f"{', '.join(rows)}.{on_all_numbers(corrected, settings)}"
+        f"With printing errors corrected ({', '.join(errors)}): median ρ {rho.median():.2f}, of these rows {rows}."
+        f"{on_all_numbers(corrected, settings)}"
     ]
 
 
@@ -115,23 +110,24 @@ def on_sizes(both: DataFrame, settings: Settings) -> str:
             "its layer, is left out of the order."
         )
     off = (both["ours"] / both["published"]).groupby(both["method"]).median()
-    by_method = ", ".join(f"{method} {times:.2f}" for method, times in off.items())
-    return f"Ours over published, median by method: {by_method}."
+    return f"Ours over published, median by method: {by_name(off)}."
+
+
+SETTING = (
+    "{inputs} inputs, {settings.permutations} permutations, baseline {settings.baseline}, {settings.output}, colours "
+    "of gradients by {settings.channels}; noise is {noise:.1%} of the squared norm of the Shapley values (median), "
+    "and with the norm freed of it M_bias moves by {moves:.1%} (median)."
+)
 
 
 def on_setting(both: DataFrame, settings: Settings, inputs: int, noise: float) -> str:
     moves = (both["split"] / both["ours"] - 1).abs().median()
-    return (
-        f"{inputs} inputs, {settings.permutations} permutations, baseline {settings.baseline}, {settings.output}, "
-        f"colours of gradients by {settings.channels}; noise is {noise:.1%} of the squared norm of the Shapley values "
-        f"(median), and with the norm freed of it M_bias moves by {moves:.1%} (median)."
-    )
+    return SETTING.format(inputs=inputs, settings=settings, noise=noise, moves=moves)
 
 
 def on_ends(table: DataFrame) -> str:
     ends = only(table, method=(SHAPLEY, "constant", "random")).groupby("method")["ours"].mean()
-    by_end = ", ".join(f"{name} {value:.4f}" for name, value in ends.items())
-    return f"Ends of the scale, mean over the ten rows: {by_end or 'not asked'}."
+    return f"Ends of the scale, mean over the ten rows: {by_name(ends, '{} {:.4f}') or 'not asked'}."
 
 
 def on_all_numbers(both: DataFrame, settings: Settings) -> str:

@@ -29,17 +29,9 @@ NOT_PUBLISHED = (
     "shapley_sampling",
 )
 SMALL_NETWORKS = ("mlp5", "mlp", "lenet")
-LARGE_NETWORKS = (
-    "resnet20",
-    "resnet32",
-    "resnet44",
-    "resnet56",
-    "resnet50",
-    "resnet101",
-    "alexnet",
-    "vgg16",
-    "vgg19",
-)
+RESNETS = ("resnet20", "resnet32", "resnet44", "resnet56")
+VISION = ("resnet50", "resnet101", "alexnet", "vgg16", "vgg19")
+LARGE_NETWORKS = (*RESNETS, *VISION)
 
 
 @dataclass(frozen=True)

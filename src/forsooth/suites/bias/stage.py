@@ -40,6 +40,11 @@ class Network:
     training: int = 0
     player: str = "input"
 
+    @property
+    def where(self) -> Facts:
+        """The factors of the panel."""
+        return {"dataset": self.source.name, "model": self.net, "player": self.player}
+
 
 @dataclass(frozen=True)
 class Panel(Network):
@@ -67,8 +72,7 @@ class GameSpec:
 
 def row_of(panel: Network, part: str = "scores") -> Row:
     """What all rows of a panel share."""
-    row = Row("bias", part, dataset=panel.source.name, model=panel.net, model_seed=panel.training)
-    return row.having(method="", player=panel.player)
+    return Row("bias", part).having(**panel.where, model_seed=panel.training, method="")
 
 
 def title(panel: Network) -> str:
@@ -116,10 +120,9 @@ class Stage:
 
     def classes(self, chosen: Tensor) -> list[Facts]:
         """How many of each class take part: explained (the chosen ones), as background and in the baseline."""
-        where = {"dataset": self.panel.source.name, "model": self.panel.net, "player": self.panel.player}
         references = self.dataset.y[self.reference_rows]
         roles = {"explained": self.dataset.y[chosen], "background": references[:BACKGROUND], "baseline": references}
-        return choose.classes_of(roles, where=where)
+        return choose.classes_of(roles, where=self.panel.where)
 
     def labels(self, shape: tuple[int, ...]) -> Tensor:
         """Which player each place of an input belongs to."""
@@ -136,7 +139,7 @@ class Stage:
         """The games of the chosen inputs, numbers (k,) of the dataset."""
         x, target = self.inputs(chosen)
         x = self.shown(x)
-        return game(self.model, x, target, players=self.labels(tuple(x.shape[1:])), baseline=self.absent(x))
+        return game(self.model, x, target, players=self.labels(x.shape[1:]), baseline=self.absent(x))
 
     def estimate(self, chosen: Tensor, *, seed: int) -> Estimate:
         """Shapley values of the chosen inputs (k,)."""
@@ -169,11 +172,10 @@ class Stage:
         """The players and the baseline for methods that take them; nothing where each keeps its own."""
         if not self.spec.same_game:
             return {}
-        seats = self.labels(tuple(x.shape[1:])).to(x.device)
+        seats = {"players": self.labels(x.shape[1:]).to(x.device)}
         absent = self.absent(x)
-        if absent.ndim == x.ndim:  # a blurred input is no one else's
-            return {"players": seats}
-        return {"baseline": absent, "players": seats}
+        # a blurred input is no one else's
+        return seats if absent.ndim == x.ndim else {"baseline": absent, **seats}
 
 
 def explained_network(trained: Cell, panel: Network, spec: GameSpec, device: str) -> tuple[nn.Module, str | None]:

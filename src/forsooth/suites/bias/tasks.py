@@ -101,14 +101,13 @@ def explain(
     if not len(chosen):
         return Cell(facts=NO_CORRECT_INPUT)
     answer = maps_of(method, stage, chosen, seed=seed)
-    facts = {**answer.facts, "drawn": stage.classes(chosen)}
-    if "maps" not in answer.tensors:
-        return Cell(tensors={"samples": chosen}, facts=facts)
-    tensors = {"players": by_player(answer.tensors["maps"], stage, channels), "samples": chosen}
+    tensors = {"samples": chosen}
+    if "maps" in answer.tensors:
+        tensors["players"] = by_player(answer.tensors["maps"], stage, channels)
     gap = asking.gaps(answer)
     if gap is not None:
         tensors["gap"] = gap
-    return Cell(tensors=tensors, facts=facts)
+    return Cell(tensors=tensors, facts={**answer.facts, "drawn": stage.classes(chosen)})
 
 
 def maps_of(method: str, stage: Stage, chosen: Tensor, *, seed: int) -> Cell:
@@ -124,7 +123,7 @@ def maps_of(method: str, stage: Stage, chosen: Tensor, *, seed: int) -> Cell:
 def by_player(maps: Tensor, stage: Stage, channels: players.Channels) -> Tensor:
     """What maps (n, *shape) say of every player. (n, players)"""
     maps = maps.to(stage.device)
-    labels, count = players.seats(maps, stage.labels(tuple(stage.references.shape[1:])))
+    labels, count = players.seats(maps, stage.labels(stage.references.shape[1:]))
     return players.collect(maps, labels, count, channels=channels).double().cpu()
 
 
@@ -171,17 +170,17 @@ def show(
 
     cells  `trained` trainings, `played` parts of the anchor, and one cell for each of the methods
     """
-    played_cells = [cell for cell in cells[trained : trained + played] if "values" in cell.tensors]
-    if not played_cells:
+    played_cells = cells[trained : trained + played]
+    if not any("values" in cell.tensors for cell in played_cells):
         return Cell()
     stage = Stage(cells[:trained], panel, spec, device)
     anchor = anchors.joined(played_cells)
-    seats = stage.labels(tuple(stage.dataset.x.shape[1:]))
+    seats = stage.labels(stage.dataset.x.shape[1:])
     of_players = {("truth", ""): anchor.estimate.values}
     for method, answer in zip(methods, cells[trained + played :], strict=True):
         if "players" in answer.tensors:
             of_players["example", method] = answer.tensors["players"]
-    album = Album({"dataset": panel.source.name, "model": panel.net, "player": panel.player})
+    album = Album(panel.where)
     for place, row in enumerate(anchor.samples[: choose.SHOWN]):
         seen = {name: values[place][seats] for name, values in of_players.items()}
         for (kind, method), picture in {("input", ""): stage.dataset.x[row], **seen}.items():

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from pandas import DataFrame
 
 from forsooth.frames import only
-from forsooth.report import maps
+from forsooth.report import maps, walls
 from forsooth.report.aggregate import Results, levels
 from forsooth.report.axes import grid, legend_below, words_below
 from forsooth.report.charts import gate_line
@@ -71,7 +71,7 @@ def _curves(axis: Axes, results: Results, rows: DataFrame) -> None:
 
 def strategies(results: Results, tables: Tables) -> Iterator[Drawing]:
     """What the scores say of maps drawn by hand, as Fig. B3 of [clark2024xaitris]."""
-    pictures = maps.pictures(results)
+    pictures = walls.pictures(results)
     rows = only(results.rows, part="strategies")
     outer = roles(results)[0]
     for name, group in outer_groups(results, rows):
