@@ -19,8 +19,7 @@ from PIL import Image
 from forsooth.frames import only, without
 from forsooth.records import NO_MODEL
 from forsooth.report.aggregate import Results, in_order, panel_names
-from forsooth.report.maps import BEFORE, PLAIN, blocks, mark, mass, nulls, painted, pictures
-from forsooth.report.medians import CEILING
+from forsooth.report.maps import BEFORE, PLAIN, blocks, compared, mark, mass, nulls, painted
 
 Bytes = NDArray[np.uint8]
 WIDEST = 56  # pixels of a side; larger pictures are averaged down
@@ -53,9 +52,8 @@ SCALES = (Scale(4, WIDEST), Scale(4, 40), Scale(4, 32), Scale(2, 32), Scale(1, 3
 
 def galleries(results: Results) -> list[dict[str, Any]]:
     """What the template shows of the run's maps: a gallery of examples and one of mean maps, where there are any."""
-    shown = pictures(results)
-    drawable = shown["tensor"].map(lambda name: results.pictures[name].ndim in (2, 3)).astype(bool)
-    shown = without(shown[drawable], method=CEILING)
+    shown = compared(results)
+    shown = shown[shown["tensor"].map(lambda name: results.pictures[name].ndim in (2, 3)).astype(bool)]
     wanted = {"example": "examples", "global": "globals"}
     kinds = [kind for kind, exhibit in wanted.items() if exhibit in results.run["exhibits"]]
     made = [_gallery(results, shown, kind) for kind in kinds if shown["kind"].eq(kind).any()]

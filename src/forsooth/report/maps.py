@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from pandas import DataFrame, Series, concat
 
-from forsooth.frames import only, without
+from forsooth.frames import only
 from forsooth.records import NO_MODEL
 from forsooth.report.aggregate import Results, in_order, panel_names
 from forsooth.report.drawing import MUTED, Drawing, Tables, name_style, outer_groups, present, sheet
@@ -45,7 +45,7 @@ def global_maps(results: Results, tables: Tables) -> Iterator[Drawing]:
 
 
 def _per_model(results: Results, *, kind: str, title: str, caption: str) -> Iterator[Drawing]:
-    chosen = without(only(pictures(results), kind=(kind, *PLAIN), place=0), method=CEILING)
+    chosen = only(compared(results), kind=(kind, *PLAIN), place=0)
     for name, group in outer_groups(results, chosen):
         for model in present(results, "model", group):
             own = group[group["model"].isin([model, NO_MODEL, ""]) | group["kind"].isin(PLAIN)]
@@ -57,6 +57,12 @@ def _per_model(results: Results, *, kind: str, title: str, caption: str) -> Iter
                 figure=_grid(results, own, kind=kind, model=model),
                 aside=True,
             )
+
+
+def compared(results: Results) -> DataFrame:
+    """The pictures that a reader compares: without maps of whoever was told the truth, but with the truth itself."""
+    every = pictures(results)
+    return every[every["kind"].isin(PLAIN) | ~every["method"].isin(CEILING)]
 
 
 def pictures(results: Results, *more: str) -> DataFrame:

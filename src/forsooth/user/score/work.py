@@ -29,6 +29,7 @@ from forsooth.user.score.request import ScoreRequest
 NULLS = ("random", "constant", "sobel", "laplace", "rectified_input", "oracle")
 GIVEN = "given"  # the model of maps that were made elsewhere
 AT_ONCE = 100  # samples of a task
+SHOWN = 4  # samples whose maps the page shows, the first
 LOST = {"status": "error", "message": "there is no map of this sample"}
 CHANNELS = "Of maps with channels the sum of absolute values over the channels is scored; of others the absolute value."
 
@@ -125,7 +126,7 @@ def tasks_of(case: Case, cells: Store) -> Iterator[Task]:
     }
     shared["emd_tolerance"] = case.request.emd_tolerance or None
     for part in torch.arange(len(case.numbers)).split(AT_ONCE):
-        shared["show"] = int(part[0]) == 0
+        shared["show"] = SHOWN if int(part[0]) == 0 else 0
         samples = put(samples_cell(case, part), cells, "samples")
         yield samples
         for name, maps in case.maps.items():
@@ -164,7 +165,7 @@ def keep(*, digest: str) -> Cell:
     raise UsageError("`out` must hold the maps that were given, but they were removed: ask once more")
 
 
-@task("user.score_maps", version=1)
+@task("user.score_maps", version=2)
 def score_maps(
     samples: Cell,
     own: Cell,
@@ -173,7 +174,7 @@ def score_maps(
     method: str,
     metrics: dict[str, int],
     emd_tolerance: float | None,
-    show: bool,
+    show: int,
 ) -> Cell:
     """The rows of one method on some samples; a sample without a map has rows that say so."""
     maps = own.tensors["maps"]
@@ -183,11 +184,11 @@ def score_maps(
     reads = {name: tensor[there] for name, tensor in samples.tensors.items()}
     rows = list(explain.metric_rows(template, maps[there], reads, metrics, reads["numbers"].tolist(), emd_tolerance))
     rows += explain.no_scores(template, metrics, numbers[~there].tolist(), LOST)
-    shown = {"example": maps[0]} if show and there[0] else {}
+    shown = {place: {"example": maps[place]} for place in range(min(show, len(maps))) if there[place]}
     return album_of(shown, template).cell(rows)
 
 
-@task("user.score_null", version=1)
+@task("user.score_null", version=2)
 def score_null(
     samples: Cell,
     *,
@@ -196,7 +197,7 @@ def score_null(
     version: int,
     metrics: dict[str, int],
     emd_tolerance: float | None,
-    show: bool,
+    show: int,
     seed: int,
 ) -> Cell:
     """The rows of a null, or of the oracle, on some samples. `version` changes the key with it."""
@@ -219,22 +220,31 @@ def score_null(
         return Cell(rows=tuple(explain.no_scores(template, metrics, reads["numbers"].tolist(), made.facts)))
     maps = given.reduced(made.tensors["maps"], reads["truth"], method)
     rows = explain.metric_rows(template, maps, reads, metrics, reads["numbers"].tolist(), emd_tolerance)
-    example = {"example": maps[0]}
+    shown = {place: {"example": maps[place]} for place in range(min(show, len(maps)))}
     if method == "oracle":
-        example = {"truth": reads["truth"][0].float(), "input": grey(reads.get("x", reads["truth"])[0])}
-    return album_of(example if show else {}, template).cell(rows)
+        shown = {place: itself(reads, place) for place in shown}
+    return album_of(shown, template).cell(rows)
+
+
+def itself(reads: Mapping[str, Tensor], place: int) -> dict[str, Tensor]:
+    """The truth of a sample, and its input where that is known."""
+    known = {"truth": reads["truth"][place].float()}
+    if "x" in reads:
+        known["input"] = grey(reads["x"][place])
+    return known
 
 
 def row(dataset: str, method: str, model: str) -> Row:
     return Row(suite="score", part="scores", dataset=dataset, model=model, model_seed=0, method=method)
 
 
-def album_of(tensors: Mapping[str, Tensor], template: Row) -> Album:
-    """What the page shows of a map, or of a sample itself. Only maps (h, w) can be looked at."""
+def album_of(shown: Mapping[int, Mapping[str, Tensor]], template: Row) -> Album:
+    """What the page shows of maps, or of samples themselves, by their places. Only maps (h, w) can be looked at."""
     album = Album({"dataset": template.dataset, "model": template.model, "method": template.method, "label": 0})
-    for kind, tensor in tensors.items():
-        if tensor.ndim == 2:
-            album.add(tensor, kind, kind=kind)
+    for place, tensors in shown.items():
+        for kind, tensor in tensors.items():
+            if tensor.ndim == 2:
+                album.add(tensor, kind, place, kind=kind)
     return album
 
 
