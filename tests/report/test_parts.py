@@ -18,7 +18,7 @@ from forsooth.report.families import FAMILIES, HIDING, kind_of
 from forsooth.report.gallery import ACROSS, NO_MAP, ZEROS, Sheet, galleries, magma, shape_of
 from forsooth.report.leaderboard import board
 from forsooth.report.medians import Medians, all_medians
-from forsooth.report.notes import notes
+from forsooth.report.notes import letters, notes
 from forsooth.report.reasons import by_reason, skipped_by_reason
 from forsooth.report.svg import inline
 from forsooth.report.verdict import verdict
@@ -116,6 +116,13 @@ def test_equal_methods_are_explained() -> None:
     assert sum("have the same score in every panel" in note for note in words) == 3
     other = run_of([*scores("lrp", [0.1, 0.2]), *scores("gradient_x_input", [0.1, 0.3])])
     assert not any("the same score" in note for note in notes(other, *board_of(other)))
+
+
+def test_a_letter_that_methods_with_intervals_apart_share_is_explained() -> None:
+    lines = pd.DataFrame({"group": ["", "A", "A", "B"], "low": [1.0, 0.8, 0.6, 0.1], "high": [1.0, 0.9, 0.85, 0.2]})
+    assert list(letters(lines)) == []
+    (words,) = letters(lines.assign(group=["", "A", "A", "A"]))
+    assert words.startswith("Methods share a letter though their intervals lie apart")
 
 
 def test_a_large_gap_and_an_empty_spread_are_explained() -> None:
