@@ -39,8 +39,10 @@ def advice(methods: DataFrame, rows: DataFrame, threshold: float) -> str:
     names = methods["method"].tolist()
     worse = clearly_worse(rows, names[0], names, threshold)
     often = methods[methods["low"] > 0.5]["method"].tolist()
-    least = [name for name in names if name not in worse]
-    sentence = f"Least drawn to what has no function: {joined(least, 'or')}"
+    least = without(names, worse)
+    sentence = f"Least drawn to what has no function: {joined(without(least, often), 'or')}"
+    if not worse and len(names) > 1:
+        sentence = f"{names[0]} is least drawn to what has no function, and none of the others clearly more"
     if set(least) <= set(often):
         sentence = (
             f"Believe none of them about such a place: {joined(least)} {agreeing(least, 'is', 'are')} least drawn"
@@ -49,5 +51,9 @@ def advice(methods: DataFrame, rows: DataFrame, threshold: float) -> str:
         sentence += f"; {joined(worse)} {agreeing(worse, 'does', 'do')} so clearly more often"
     mislead = ""
     if often:
-        mislead = f" In more than half of the inputs {joined(often)} would mislead."
+        mislead = f" In clearly more than half of the inputs {joined(often)} would mislead."
     return f"{sentence}.{mislead} Steadiness alone is no proof: ask `forsooth bias`, too."
+
+
+def without(names: list[str], others: list[str]) -> list[str]:
+    return [name for name in names if name not in others]
