@@ -23,6 +23,7 @@ from forsooth.stats.panels import Floats
 from forsooth.wording import joined, number, share, text
 
 Values = dict[str, Any]
+SAME_MAPS = ("end", "fraction")  # factors that ask the same maps in another way
 
 
 def chapter(results: Results, tables: Mapping[str, Medians]) -> Values:
@@ -157,11 +158,14 @@ def _counts(methods: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
 def _maps_scored(table: Medians) -> dict[str, str]:
     """How many maps of methods that look at the model were scored by the first metric."""
     nulls = [name for name, null in zip(table.methods, table.null, strict=True) if null]
-    maps = table.rows[~table.rows["method"].isin(nulls)]
+    scores = table.rows[~table.rows["method"].isin([*nulls, *CEILING])]
+    asked = [name for name in table.panels if name not in SAME_MAPS]
+    maps = scores.drop_duplicates([*asked, "method", "model_seed", "sample"])
     lost = "–"
-    if len(maps):
-        lost = share(maps["failed"].mean())
-    return {"panels": str(len(table.panels)), "maps scored": f"{len(maps):,}", "of them without a score": lost}
+    if len(scores):
+        lost = share(scores["failed"].mean())
+    panels = {1: "panel"}.get(len(table.panels), "panels")
+    return {panels: str(len(table.panels)), "maps scored": f"{len(maps):,}", "of them without a score": lost}
 
 
 def _metric(name: str, record: Mapping[str, Any]) -> dict[str, str]:

@@ -210,6 +210,13 @@ def test_what_does_not_fit_is_named(tmp_path, maps, truth, change, message):
         scored(tmp_path, **arguments)
 
 
+def test_a_folder_of_exports_is_answered_with_those_inside(tmp_path, maps):
+    (tmp_path / "data" / "LIN").mkdir(parents=True)
+    np.savez(tmp_path / "data" / "LIN" / "samples.npz", x=maps)
+    with pytest.raises(UsageError, match=r"got no mask in .*data; did you mean .*data/LIN\?"):
+        scored(tmp_path, maps, tmp_path / "data")
+
+
 def test_at_the_terminal_with_a_page(tmp_path, maps, truth):
     np.save(tmp_path / "mine.npy", maps)
     np.save(tmp_path / "truth.npy", truth)
