@@ -2,8 +2,9 @@
 
 from pathlib import Path
 
-from forsooth import facts
+from forsooth import facts, scores
 from forsooth.analysis.cards import page
+from forsooth.wording import first_line
 
 ROOT = Path(__file__).parent.parent
 
@@ -27,3 +28,8 @@ def test_the_page_of_cards_is_what_the_records_say():
 def test_long_values_may_break_at_their_commas_and_prose_is_left_alone():
     line = {"setting": "methods", "meaning": "a,b", "quick": "a,b, c"}
     assert facts._broken(line) == {"setting": "methods", "meaning": "a,b", "quick": "a, b, c"}
+
+
+def test_every_metric_says_something_of_its_own():
+    told = [first_line(metric.function) for metric in scores.METRICS]
+    assert all(told) and len(set(told)) == len(told)

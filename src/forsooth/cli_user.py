@@ -260,6 +260,7 @@ def shown(made: "Run", *, json: bool) -> None:
 def show_board(made: "Run") -> None:
     """The leaderboard by the first metric of a run."""
     from forsooth.report import tables
+    from forsooth.report.notes import letters
 
     first, *others = made.metrics
     board = made.leaderboard(first)
@@ -267,6 +268,8 @@ def show_board(made: "Run") -> None:
         out.print("No map was scored: the page says why.")
         return
     out.print(tables.console(board, title=first, columns=fitting(tables.display(board)).shape[1]))
+    for note in letters(board):
+        out.print(note, highlight=False)
     if not board["null"].any():
         out.print(NO_NULL)
     if others:

@@ -54,6 +54,14 @@ def test_networks_trained_apart_are_not_paired_and_have_wider_intervals(folder, 
     assert line["high"] - line["low"] == pytest.approx(2**0.5 * (alone["high"] - alone["low"]), rel=0.05)
 
 
+def test_a_part_of_a_run_is_paired_with_the_whole(folder, tmp_path):
+    part = changed(folder, tmp_path / "b", lambda rows: worse(rows[rows["background"].ne("CORR")]))
+    for found in (forsooth.compare(part, folder, "ima"), forsooth.compare(folder, part, "ima")):
+        table = found.table.set_index("method")
+        assert found.paired and table["difference"].abs()["deep_taylor"] == pytest.approx(0.125)
+        assert table.drop("deep_taylor")["difference"].abs().max() == 0
+
+
 def test_of_one_training_nothing_is_claimed_but_of_nulls(folder, tmp_path):
     def single(rows: pd.DataFrame) -> pd.DataFrame:
         lower = rows["method"].isin(["random", "deep_taylor"])

@@ -1,7 +1,7 @@
 import functools
 from collections.abc import Iterator
 from io import BytesIO
-from itertools import pairwise
+from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
@@ -151,6 +151,17 @@ def test_long_names_of_plugins_fit() -> None:
         assert drawn.x0 >= 0 and drawn.y0 >= 0 and drawn.x1 <= width and drawn.y1 <= height, exhibit
         assert name in {text.get_text() for text in words(drawing.figure)}
     assert [text.get_text() for text in words(drawing.figure)].count("–") == 1  # the map that holds no number
+
+
+def test_long_names_leave_the_headings_of_boards_apart() -> None:
+    made = run_of([*scores("integrated_gradients_smooth_squared", [0.1, 0.2]), *scores("b", [0.3, 0.4])])
+    (table,) = all_medians(made).values()
+    (drawing,) = draw("leaderboard", made, {name: table for name in ("relative_bias", "m_bias", "m_bias_split")})
+    drawing.figure.draw_without_rendering()
+    width, _ = drawing.figure.get_size_inches()
+    assert drawing.figure.get_tightbbox().x1 <= width
+    boxes = [text.get_window_extent() for text in words(drawing.figure)]
+    assert not any(one.overlaps(other) for one, other in combinations(boxes, 2))
 
 
 def test_a_sweep_shows_models_below_the_gate_too(results: Results, tables: dict[str, Medians]) -> None:

@@ -1,5 +1,6 @@
 """The parts of the page, each alone: figures, galleries of maps, notes, advice, reasons, families, references."""
 
+import dataclasses
 import re
 
 import numpy as np
@@ -13,12 +14,13 @@ from forsooth.attributions import METHODS
 from forsooth.papers.references import cited, references
 from forsooth.report import Results
 from forsooth.report.advice import advice
+from forsooth.report.chapter import chapter
 from forsooth.report.drawing import rendered, sheet
 from forsooth.report.families import FAMILIES, HIDING, kind_of
 from forsooth.report.gallery import ACROSS, NO_MAP, ZEROS, Sheet, galleries, magma, shape_of
 from forsooth.report.leaderboard import board
 from forsooth.report.medians import Medians, all_medians
-from forsooth.report.notes import notes
+from forsooth.report.notes import letters, notes
 from forsooth.report.reasons import by_reason, skipped_by_reason
 from forsooth.report.svg import inline
 from forsooth.report.verdict import verdict
@@ -118,6 +120,13 @@ def test_equal_methods_are_explained() -> None:
     assert not any("the same score" in note for note in notes(other, *board_of(other)))
 
 
+def test_a_letter_that_methods_with_intervals_apart_share_is_explained() -> None:
+    lines = pd.DataFrame({"group": ["", "A", "A", "B"], "low": [1.0, 0.8, 0.6, 0.1], "high": [1.0, 0.9, 0.85, 0.2]})
+    assert list(letters(lines)) == []
+    (words,) = letters(lines.assign(group=["", "A", "A", "A"]))
+    assert words.startswith("Methods share a letter though their intervals lie apart")
+
+
 def test_a_large_gap_and_an_empty_spread_are_explained() -> None:
     made = run_of([*scores("lrp", [0.1, 0.2])])
     run = {**made.run, "methods": {"lrp": {"promise": "conserve"}}}
@@ -127,6 +136,22 @@ def test_a_large_gap_and_an_empty_spread_are_explained() -> None:
     assert any("misses it on 90 % of samples, by 0.3 at the median: relevance that biases" in note for note in words)
     assert any("column spread is empty" in note for note in words)
     assert not any("misses" in note for note in notes(made, table, lines.assign(gap=0.01, broken=0.0)))
+
+
+def tiles(made: Results) -> dict[str, str]:
+    """The counts at the head of the page."""
+    times = pd.DataFrame({"cell": ["any"], "seconds": [0.0]})
+    return dict(chapter(dataclasses.replace(made, timings=times), all_medians(made))["tiles"])
+
+
+def test_tiles_count_maps_and_not_what_is_asked_of_them() -> None:
+    asked = [{**line, "end": end} for end in ("top", "bottom") for line in scores("lime", [0.1, 0.2])]
+    asked += [{**line, "end": "top"} for line in scores("shapley", [0.0, 0.0])]
+    assert tiles(run_of(asked, factors=("model", "end"))) == {
+        **{"methods": "1", "nulls": "0", "told the truth: shapley": "1"},
+        **{"panels": "2", "maps scored": "2", "of them without a score": "0 %", "in all": "0 s"},
+    }
+    assert tiles(run_of(scores("lime", [0.1, 0.2])))["panel"] == "1"
 
 
 def test_the_head_says_what_to_do(tables: dict[str, Medians]) -> None:

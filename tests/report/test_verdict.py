@@ -33,7 +33,7 @@ def test_findings_by_hand() -> None:
     ]
     assert said(run_of(rows)) == [
         "By m, a comes first among 4 methods and 1 null (score 0.600, 95 % interval 0.600 to 0.600 over samples); "
-        "it is indistinguishable from b.",
+        "over all panels it is indistinguishable from b.",
         "In 1 of 2 panels at least one method is clearly better than every map that never looks at the model "
         "(sobel); in 1 none is.",
         "At worst, sobel clearly beats 4 of 4 methods in rigid.",

@@ -37,8 +37,9 @@ def folder(tmp_path, monkeypatch):
 
 
 def read_by_a_person(page: Path) -> str:
-    """The words of a page."""
+    """The words of a page, what is code between backticks."""
     text = re.sub(r"<(style|script)>.*?</\1>", "", page.read_text(), flags=re.S)
+    text = re.sub("</?code>", "`", text)
     return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", text)).split())
 
 

@@ -1,7 +1,7 @@
 """Two runs side by side: the difference of every score with its interval, and what was set otherwise."""
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -82,7 +82,8 @@ def compare(a: Source, b: Source, metric: str | None = None, *, only: Only | Non
     """
     runs = [narrowed(report.read(_folder(one)), only or {}) for one in (a, b)]
     name = _shared_metric(runs[0].run, runs[1].run, metric)
-    paired = _same_networks(runs[0].rows, runs[1].rows) and _same_samples(*(medians(run, name).rows for run in runs))
+    scored = [medians(run, name).rows for run in runs]
+    paired = _same_networks(*runs) and _same_samples(*scored, factors=runs[0].run["factors"])
     lines = list(_paired_lines(runs[0], runs[1], name) if paired else _independent_lines(runs[0], runs[1], name))
     changes = pd.DataFrame(lines, columns=["method", "panels", "over", *Change._fields, "claimed"])
     table = _judged(changes)
@@ -124,18 +125,28 @@ def _leaves(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
         yield from _leaves(inner, f"{name}.{key}".lstrip("."))
 
 
-def _same_networks(a: pd.DataFrame, b: pd.DataFrame) -> bool:
-    """Whether both runs trained the same networks on the same data: the key of a training's cell says all of it."""
-    trained = [set(rows.loc[rows["part"].eq("training"), "cell"]) for rows in (a, b)]
+def _same_networks(a: Results, b: Results) -> bool:
+    """Whether both runs trained the same networks on the same data in the panels that both have.
+
+    The key of a training's cell says all of it.
+    """
+    rows = [run.rows[run.rows["part"].eq("training")] for run in (a, b)]
+    trained = [set(own["cell"]) for own in _where_both(*rows, columns=a.run["factors"])]
     return bool(trained[0]) and trained[0] == trained[1]
 
 
-def _same_samples(a: pd.DataFrame, b: pd.DataFrame) -> bool:
-    """Whether the methods that both have were scored on the same samples and trainings of the same panels."""
-    shared = set(a["method"]) & set(b["method"])
+def _same_samples(a: pd.DataFrame, b: pd.DataFrame, *, factors: Sequence[str]) -> bool:
+    """Whether the methods that both have were scored on the same samples and trainings of the panels that both have."""
     keys = [column for column in a if column not in ("value", "status", "message", "failed", "panel")]
-    drawn = [set(rows.loc[rows["method"].isin(shared), keys].itertuples(index=False)) for rows in (a, b)]
+    rows = _where_both(*_where_both(a, b, columns=factors), columns=["method"])
+    drawn = [set(own[keys].itertuples(index=False)) for own in rows]
     return drawn[0] == drawn[1]
+
+
+def _where_both(a: pd.DataFrame, b: pd.DataFrame, *, columns: Sequence[str]) -> list[pd.DataFrame]:
+    """The lines of both tables whose values of these columns are found in both; no value equals no value."""
+    keys = [pd.MultiIndex.from_frame(table[list(columns)].astype(str)) for table in (a, b)]
+    return [a[keys[0].isin(keys[1])], b[keys[1].isin(keys[0])]]
 
 
 def _paired_lines(a: Results, b: Results, metric: str) -> Iterator[tuple[Any, ...]]:

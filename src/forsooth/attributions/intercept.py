@@ -123,6 +123,9 @@ class Intercept(TorchFunctionMode):
         return result
 
 
+OF_TRANSFORMERS = ("layer_norm", "softmax", "scaled_dot_product_attention", "multi_head_attention_forward")
+
+
 def follow(rule: Rule, call: Call) -> Any:
     """The result of the rule, written back where the operation overwrites: the model may read it from there."""
     if not call.inplace:
@@ -133,10 +136,12 @@ def follow(rule: Rule, call: Call) -> Any:
 
 def refusal(method: str, call: Call) -> UsageError:
     """What to say about an operation that the method cannot pass."""
+    others = "gradients only (such as integrated_gradients) or predictions only (such as kernel_shap)"
+    if call.full.rpartition(".")[2] in OF_TRANSFORMERS:
+        others += ", or attn_lrp, whose rules are for transformers"
     return UsageError(
         f"`{method}` has no rule for the operation `{call.full}` in this model, and passing it by the plain gradient "
-        "would be silently wrong. Rewrite that part of the model, or take a method that needs gradients only "
-        "(such as integrated_gradients) or predictions only (such as kernel_shap)"
+        f"would be silently wrong. Rewrite that part of the model, or take a method that needs {others}"
     )
 
 

@@ -3,6 +3,7 @@
 import hashlib
 import io
 import os
+import re
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -68,7 +69,8 @@ def photographs(path: str | Path, *, side: int) -> Photos:
 
 def failure(name: str, error: Exception) -> str:
     """One line on a file that could not be used."""
-    return f"{name}: {str(error) or type(error).__name__}"
+    words = re.sub(r" <_io\.BytesIO.*?>", "", str(error))  # the decoder's name for the bytes of this file
+    return f"{name}: {words or type(error).__name__}"
 
 
 def first_few(lines: Sequence[str]) -> str:

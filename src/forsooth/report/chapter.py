@@ -23,6 +23,8 @@ from forsooth.report.tables import accuracies, display, failures, settings, skip
 from forsooth.report.verdict import NOTABLE, caution, verdict
 from forsooth.wording import joined, number, share, text
 
+SAME_MAPS = ("end", "fraction")  # factors that ask the same maps in another way
+
 
 def chapter(results: Results, tables: Tables) -> Values:
     """Everything but the drawings."""
@@ -140,9 +142,12 @@ def _counts(results: Results) -> Written:
 
 def _maps_scored(table: Medians) -> Written:
     """How many maps of methods that look at the model were scored by the first metric."""
-    maps = table.rows[~table.rows["method"].map(table.nulls)]
-    lost = share(maps["failed"].mean()) if len(maps) else "–"
-    return {"panels": str(len(table.panels)), "maps scored": f"{len(maps):,}", "of them without a score": lost}
+    scores = table.rows[~table.rows["method"].map(table.nulls) & ~table.rows["method"].isin(CEILING)]
+    asked = [name for name in table.panels if name not in SAME_MAPS]
+    maps = scores.drop_duplicates([*asked, "method", "model_seed", "sample"])
+    lost = share(scores["failed"].mean()) if len(scores) else "–"
+    panels = "panel" if len(table.panels) == 1 else "panels"
+    return {panels: str(len(table.panels)), "maps scored": f"{len(maps):,}", "of them without a score": lost}
 
 
 def _metric(name: str, record: Record) -> Written:

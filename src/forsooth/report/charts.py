@@ -59,8 +59,8 @@ def _boards(boards: Mapping[str, DataFrame], tables: Tables) -> Figure:
         axis.set_axis_off()
     for axis, (metric, lines) in zip(axes, boards.items(), strict=False):
         _dots(axis, lines)
-        note(axis, metric, (0, 1), (0, 6), bold=True)
-        note(axis, DIRECTIONS[tables[metric].sign], (1, 1), (0, 6), align="right")
+        note(axis, metric, (1, 1), (0, 6), align="right", bold=True)  # over the names, which may leave the axis little
+        axis.set_xlabel(DIRECTIONS[tables[metric].sign], loc="right", color=MUTED, fontsize=8)
     figure.legend(handles=DOT_LEGEND, loc="lower center", ncols=5, frameon=False, fontsize=8)
     figure.tight_layout(rect=(0, 0.3 / figure.get_figheight(), 1, 1), w_pad=2)
     return figure

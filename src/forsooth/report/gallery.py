@@ -16,12 +16,11 @@ from matplotlib import colormaps
 from pandas import DataFrame
 from PIL import Image
 
-from forsooth.frames import only, without
+from forsooth.frames import only
 from forsooth.report.aggregate import Picture, Results, Values, Written, nulls_in, panel_names
 from forsooth.report.drawing import png_url
 from forsooth.report.maps import Bytes, mark, mass, painted
-from forsooth.report.medians import CEILING
-from forsooth.report.walls import ANY, PLAIN, blocks, pictures, wall_of
+from forsooth.report.walls import ANY, PLAIN, blocks, compared, wall_of
 from forsooth.stats.panels import Floats
 
 Shape = tuple[int, int]  # height and width
@@ -56,9 +55,9 @@ SCALES = (Scale(4, WIDEST), Scale(4, 40), Scale(4, 32), Scale(2, 32), Scale(1, 3
 
 def galleries(results: Results) -> list[Values]:
     """What the template shows of the run's maps: a gallery of examples and one of mean maps, where there are any."""
-    shown = pictures(results)
+    shown = compared(results)
     drawable = shown["tensor"].map(lambda name: results.pictures[name].ndim in (2, 3)).astype(bool)
-    shown = without(shown[drawable], method=CEILING)
+    shown = shown[drawable]
     wanted = [kind for kind in WORDS if f"{kind}s" in results.run["exhibits"] and shown["kind"].eq(kind).any()]
     made = [_gallery(results, shown, kind) for kind in wanted]
     return [gallery for gallery in made if gallery["rows"]]

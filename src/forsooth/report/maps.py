@@ -9,12 +9,11 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from pandas import DataFrame
 
-from forsooth.frames import only, without
+from forsooth.frames import only
 from forsooth.records import NO_MODEL
 from forsooth.report.aggregate import Picture, Results, nulls_in, panel_names
 from forsooth.report.drawing import MUTED, Drawing, Tables, name_style, outer_groups, present, sheet
-from forsooth.report.medians import CEILING
-from forsooth.report.walls import PLAIN, blocks, pictures, wall_of
+from forsooth.report.walls import PLAIN, blocks, compared, wall_of
 from forsooth.stats.panels import Floats
 
 Bytes = NDArray[np.uint8]
@@ -50,7 +49,7 @@ def global_maps(results: Results, tables: Tables) -> Iterator[Drawing]:
 
 
 def _per_model(results: Results, kind: str) -> Iterator[Drawing]:
-    chosen = without(only(pictures(results), kind=(kind, *PLAIN), place=0), method=CEILING)
+    chosen = only(compared(results), kind=(kind, *PLAIN), place=0)
     title, caption = WORDS[kind]
     for name, group in outer_groups(results, chosen):
         for model in present(results, "model", group):

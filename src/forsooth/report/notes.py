@@ -35,7 +35,19 @@ WHY = {
 
 def notes(results: Results, table: Medians, board: DataFrame) -> list[str]:
     """Sentences for below the board of one score."""
-    return [*_twins(table), *_gaps(results, board), *_spread(board), *_missed(board)]
+    return [*letters(board), *_twins(table), *_gaps(results, board), *_spread(board), *_missed(board)]
+
+
+def letters(board: DataFrame) -> Iterator[str]:
+    """Why methods share a letter though the interval of one lies apart from that of the letter's first."""
+    ranked = board[board["group"].ne("")]
+    first = ranked.groupby("group")[["low", "high"]].transform("first")
+    apart = ranked["low"].gt(first["high"]) | ranked["high"].lt(first["low"])
+    if apart.any():
+        yield (
+            "Methods share a letter though their intervals lie apart: an interval is of one score alone, a letter "
+            "holds for all pairs at once, and for other samples and trainings. With more of these they may part."
+        )
 
 
 def _twins(table: Medians) -> Iterator[str]:

@@ -1,5 +1,6 @@
 """One self-contained page for one run, or for several side by side."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from importlib import resources
 from pathlib import Path
@@ -176,7 +177,7 @@ def _html(*, title: str, runs: Sequence[Record], compared: Record) -> str:
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, loader=FunctionLoader(_source)
     )
-    environment.filters |= {"plural": plural, "anchor": anchor, "listed": listed}
+    environment.filters |= {"plural": plural, "anchor": anchor, "listed": listed, "code": code}
     return environment.get_template("page.html").render(
         title=title,
         runs=[{**run, "contents": contents(run)} for run in runs],
@@ -188,6 +189,15 @@ def _html(*, title: str, runs: Sequence[Record], compared: Record) -> str:
         style=Markup(_source("page.css")),  # ours, and no text of a run in it
         script=Markup(f"const FACTS_PALETTE = {magma().tolist()};\n" + "".join(map(_source, SCRIPTS))),
     )
+
+
+def code(words: Any) -> Markup:
+    """Words with `code` in them, escaped, as the page shows them.
+
+    >>> str(code("see `forsooth bias`, where a < b"))
+    'see <code>forsooth bias</code>, where a &lt; b'
+    """
+    return Markup(re.sub("`([^`]+)`", r"<code>\1</code>", str(escape(words))))
 
 
 def _in_short(runs: Sequence[Record]) -> dict[str, list[str]]:

@@ -10,6 +10,7 @@ from pandas import DataFrame
 from forsooth.frames import only, without
 from forsooth.records import NO_MODEL
 from forsooth.report.aggregate import Picture, Results, in_order, methods_in, nulls_in
+from forsooth.report.medians import CEILING
 from forsooth.wording import with_text
 
 PLAIN = ("input", "truth")  # columns that are no method's map
@@ -29,6 +30,12 @@ def pictures(results: Results, *more: str) -> DataFrame:
     frame = with_text(DataFrame(results.run["pictures"], columns=list(columns)), (*factors, "label", "method"))
     frame["place"] = pd.to_numeric(frame["place"], errors="coerce").fillna(0).astype(int)
     return only(frame, tensor=results.pictures)
+
+
+def compared(results: Results) -> DataFrame:
+    """The pictures that a reader compares: without maps of whoever was told the truth, but with the truth itself."""
+    every = pictures(results)
+    return every[every["kind"].isin(PLAIN) | ~every["method"].isin(CEILING)]
 
 
 def blocks(results: Results, shown: DataFrame, kind: str) -> list[list[str]]:

@@ -8,16 +8,18 @@ from forsooth.records import Metric, UsageError
 from forsooth.scores.bias import M_BIAS, M_BIAS_SPLIT, RELATIVE_BIAS
 from forsooth.scores.contrast import IDR, IIR, MCS
 from forsooth.scores.localisation import IMA, PRECISION
-from forsooth.scores.planted import ATTR, PRECISION_TOP, RECALL_TOP
+from forsooth.scores.planted import ATTR, PRECISION_TOP, RECALL_TOP, attr_non_informative
 from forsooth.scores.promises import GAP
-from forsooth.scores.selection import ATTR_WORDS, PRECISION_SELECTED, RECALL_SELECTED
+from forsooth.scores.selection import ATTR_WORDS, PRECISION_SELECTED, RECALL_SELECTED, attr_words_non_correlating
 from forsooth.scores.transport import EMD, EMD_RELEASED
 
 # Of features that tell nothing, the less the better.
-ATTR_NON_INFORMATIVE = replace(ATTR, name="attr_non_informative", better="lower")
+ATTR_NON_INFORMATIVE = replace(ATTR, name="attr_non_informative", function=attr_non_informative, better="lower")
 
 # Of articles that tell nothing, too.
-ATTR_WORDS_NON_CORRELATING = replace(ATTR_WORDS, name="attr_words_non_correlating", better="lower")
+ATTR_WORDS_NON_CORRELATING = replace(
+    ATTR_WORDS, name="attr_words_non_correlating", function=attr_words_non_correlating, better="lower"
+)
 
 METRICS: tuple[Metric, ...] = (
     EMD,

@@ -9,15 +9,24 @@ SHARE = 0.1  # of the pixels that top-k selects where k is a share; the paper le
 
 
 def attr_percent(attribution: Tensor, region: Tensor) -> Tensor:
-    """Attr%: the share of the absolute attribution that lies in a region, the joint effective region or F_N.
+    """Attr%: the share of the absolute attribution that lies in the region of the truth, a planted artefact's, say.
 
     attribution  (n, *map) real; the absolute value is taken here
     region       (n, *map) bool
     returns      (n,) float64 in [0, 1]; nan for a map that is all zero or not finite, and for an empty region
 
-    [zhou2022feature], section 3; the same number as `ima`. A constant map scores %ER, the share of the region, exactly.
+    [zhou2022feature], section 3, of the joint effective region; the same number as `ima`. A constant map scores %ER,
+    the share of the region, exactly.
     """
     return ima(attribution, region)
+
+
+def attr_non_informative(attribution: Tensor, region: Tensor) -> Tensor:
+    """Attr% on features that tell nothing: the share of the absolute attribution that lies there.
+
+    Shapes and undefined maps as in `attr_percent`; the region is that of the features F_N of [zhou2022feature].
+    """
+    return attr_percent(attribution, region)
 
 
 def precision_top(attribution: Tensor, region: Tensor, *, share: float = SHARE) -> Tensor:

@@ -51,6 +51,14 @@ def attr_words(attribution: Tensor, truth: Tensor, tokens: Tensor) -> Tensor:
     return ((size * inside).sum(1) / size.sum(1)).masked_fill(~defined, torch.nan)
 
 
+def attr_words_non_correlating(attribution: Tensor, truth: Tensor, tokens: Tensor) -> Tensor:
+    """Attr% on articles that look alike and tell nothing: the share of a document's absolute attribution on them.
+
+    Shapes and undefined maps as in `attr_words`.
+    """
+    return attr_words(attribution, truth, tokens)
+
+
 def share_on(weights: Tensor, mask: Tensor) -> float:
     """The share of the absolute weights (length,) of one document on the words of the mask (length,) bool.
 

@@ -150,13 +150,13 @@ def farthest(shape: Sequence[int], normaliser: Normaliser) -> float:
 
 
 def emd(attribution: Tensor, truth: Tensor) -> Tensor:
-    """Earth mover's score: 1 - OT(|s|, F+) / delta_max with delta_max the largest distance between two pixels.
+    """Earth mover's score: 1 less the way that the map must be moved to lie on the truth, over the longest there is.
 
     attribution  (n, *map) real; the absolute value is taken here
     truth        (n, *map) bool
     returns      (n,) float64 in [0, 1]; nan where undefined, see `transport_cost`
 
-    [clark2024xaitris], eq. 5.
+    1 - OT(|s|, F+) / delta_max with delta_max the largest distance between two pixels: [clark2024xaitris], eq. 5.
     """
     return emd_from_cost(transport_cost(attribution, truth), truth.shape[1:])
 

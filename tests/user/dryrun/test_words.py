@@ -44,12 +44,12 @@ def test_the_sentence_of_the_issue():
     assert good[["present", "low", "high"]].tolist() == pytest.approx([0.61, 0.61 - error, 0.61 + error], abs=0.002)
     assert (
         "watermark: good puts 61 % [60, 62] of its attribution on the 9 % of the image where the artefact is; a random "
-        "map puts 9 %. Absent artefact: 9 %, no better than random."
+        "map puts 9 %. Absent artefact: 9 %, not clearly better than random."
     ) in said
     assert "watermark: poor puts 30 % [29, 31]" in said and "Absent artefact: 30 %, better than random." in said
     assert "edgy puts 58 % [57, 59]" in said and "But sobel, which never looks at the model, puts 59 % there." in said
     assert "Absent artefact: 15 %, not clearly better than sobel, which never looks at the model." in said
-    assert "blind puts 8 % [7, 9]" in said and "That is no better than random." in said
+    assert "blind puts 8 % [7, 9]" in said and "That is not clearly better than random." in said
     assert "right on 97 % of the test images, and could expect 50 % without the artefact: it uses it." in said
     assert "40 images with it were explained, and 40 without." in said and "may rightly lie elsewhere" not in said
 
@@ -63,8 +63,14 @@ def test_findings_and_whom_to_trust():
     }
     assert said.split("\n\n")[-1] == (
         "To show such an artefact (watermark) you may trust good. Take poor and edgy as a hint at most: much of what "
-        "they mark lies elsewhere. Do not trust blind here: it is no better than a random map."
+        "they mark lies elsewhere. Do not trust blind here: it is not clearly better than a random map."
     )
+
+
+def test_few_images_condemn_no_method():
+    rows = pd.DataFrame(shares(PRESENT, ABSENT))
+    _, said = answered(rows[rows["sample"].lt(3) | rows["sample"].between(40, 42)])
+    assert "Do not trust" in said and said.endswith("give more before you decide.")
 
 
 def test_halfway_is_counted_from_the_size_of_the_region():
@@ -81,7 +87,7 @@ def test_trust_for_some_artefacts_only():
     assert said.startswith("You may trust good for watermark only. Take poor and edgy as a hint at most")
     nothing = {**PRESENT, "good": 0.08, "poor": 0.08}
     said = answered(shares(PRESENT, ABSENT) + shares(nothing, ABSENT, artefact="striped_hue"))[1].split("\n\n")[-1]
-    assert said.endswith("On striped_hue good and poor are no better than random.")
+    assert said.endswith("On striped_hue good and poor are not clearly better than random.")
 
 
 def test_a_model_within_luck_and_what_to_do():

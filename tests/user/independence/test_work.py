@@ -202,6 +202,23 @@ def test_inputs_without_a_map_count_as_drawn_and_rivals_are_corrected_for():
     assert "half does so clearly more often" in words.advice(methods[:2], many, 0.1)
 
 
+def test_who_misleads_is_not_called_least_drawn():
+    """Nobody of three is clearly worse than the first, and one of them misleads all the same."""
+    changes = {"a": 0, "b": 3, "c": 4}  # of 4 inputs
+    rows = pd.DataFrame(
+        [
+            {"method": name, "sample": k, "change": 0.9 * (k < drawn), "status": "ok", "value": 1.0}
+            for name, drawn in changes.items()
+            for k in range(4)
+        ]
+    )
+    methods = pd.DataFrame({"method": list(changes), "low": [0.0, 0.2, 0.6], "attention": [0.0, 0.75, 1.0]})
+    assert words.advice(methods, rows, 0.1) == (
+        "a is least drawn to what has no function, and none of the others clearly more. In clearly more than half of "
+        "the inputs c would mislead. Steadiness alone is no proof: ask `forsooth bias`, too."
+    )
+
+
 def test_where_all_mislead_none_is_recommended():
     rows = pd.DataFrame({"method": "a", "sample": range(20), "change": 0.9, "status": "ok", "value": 1.0})
     methods = pd.DataFrame({"method": ["a"], "low": [0.8], "attention": [0.95]})

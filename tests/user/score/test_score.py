@@ -12,10 +12,12 @@ from PIL import Image
 from typer.testing import CliRunner
 
 import forsooth
-from forsooth import UsageError, cli
+from forsooth import UsageError, cli, report
+from forsooth.report.gallery import NO_MAP, galleries
 from forsooth.scores.localisation import ima, precision
 from forsooth.scores.transport import emd
 from forsooth.user.export import read_samples
+from forsooth.user.score.work import SHOWN
 
 N = 12
 
@@ -58,6 +60,16 @@ def test_the_board_has_nulls_and_the_oracle_on_the_same_samples(tmp_path, maps, 
     assert board.loc["constant", "score"] == pytest.approx(6 / 36)
     assert set(board.index[board["null"]]) == nulls
     assert run.rows.groupby("method")["sample"].nunique().eq(N).all()
+
+
+def test_the_page_shows_some_samples_each_with_its_input_and_truth(tmp_path, maps, truth):
+    run = scored(tmp_path, {"mine": maps}, truth, images=np.abs(maps))
+    (gallery,) = galleries(report.read(run.folder))
+    (row,) = gallery["rows"]
+    assert len(row["samples"]) == SHOWN
+    for sample in row["samples"]:
+        assert NO_MAP not in sample["tiles"]
+    assert gallery["columns"][:3] == ["input", "truth", "mine"]
 
 
 def test_without_images_nulls_that_read_them_are_left_out_and_the_run_says_so(tmp_path, maps, truth):
@@ -196,6 +208,13 @@ def test_what_does_not_fit_is_named(tmp_path, maps, truth, change, message):
     arguments = {"maps": maps, "truth": truth, **change}
     with pytest.raises(UsageError, match=message):
         scored(tmp_path, **arguments)
+
+
+def test_a_folder_of_exports_is_answered_with_those_inside(tmp_path, maps):
+    (tmp_path / "data" / "LIN").mkdir(parents=True)
+    np.savez(tmp_path / "data" / "LIN" / "samples.npz", x=maps)
+    with pytest.raises(UsageError, match=r"got no mask in .*data; did you mean .*data/LIN\?"):
+        scored(tmp_path, maps, tmp_path / "data")
 
 
 def test_at_the_terminal_with_a_page(tmp_path, maps, truth):

@@ -37,7 +37,7 @@ def drawing(key: tuple[str, ...], table: Medians, panels: DataFrame, ticks: list
     return Drawing(
         name="_".join(["bias", *key]),
         title=f"Bias of the top and of the bottom: {words}",
-        caption=f"{words}. Left: the p % of players that a method ranks highest; right: those it ranks lowest. The "
+        caption="Left: the p % of players that a method ranks highest; right: those it ranks lowest. The "
         "height is how far their mean attribution is from what their Shapley values say, in units of what a constant "
         "map gives to each player; median over inputs. Lower is better. Dashed grey: maps that never look at the "
         "model. Black: Shapley values sampled a second time, the best that this anchor can certify.",

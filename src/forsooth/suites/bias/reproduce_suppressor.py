@@ -106,9 +106,9 @@ def two_digits(value: float) -> float:
 WORDS = (
     "{agreed} of {all} methods say what they must of the best linear model with a suppressor, to {tolerance:g} or "
     "{errors:g} standard errors of their draws{but}. The suppressor is independent of the label; only {clean} give it "
-    "nothing. Values are those of the first explained input. Over all inputs: `largest_suppressor`; the difference "
-    "that chance excuses least; `times_error`, the root mean square of differences in standard errors, 1 where draws "
-    "are what they should be."
+    "nothing. Values are those of the first explained input. Over all inputs are `largest_suppressor`, the most that "
+    "the suppressor gets; `difference`, the one that chance excuses least; and `times_error`, the root mean square of "
+    "differences in standard errors, 1 where draws are what they should be."
 )
 
 

@@ -24,11 +24,13 @@ def summary(table: DataFrame, rows: DataFrame, notes: Sequence[str], *, visibili
     trained = only(rows, metric="accuracy").set_index("manipulation")
     used = trained["status"].eq("ok")
     methods = only(table, kind="method", artefact=trained.index[used])
+    artefacts = [artefact_of(lines, trained, rows) for _, lines in table.groupby("artefact", sort=False)]
     return text_of(
         __package__,
         "words.jinja",
         notes=notes,
-        artefacts=[artefact_of(lines, trained, rows) for _, lines in table.groupby("artefact", sort=False)],
+        artefacts=artefacts,
+        scarce=any(artefact["counts"].min() < FEW for artefact in artefacts),
         visibility=visibility,
         own=own,
         sure=SURE,
@@ -41,14 +43,13 @@ def summary(table: DataFrame, rows: DataFrame, notes: Sequence[str], *, visibili
 
 
 def lead(words: str) -> tuple[str, list[str]]:
-    """The words for the top of a page: whom to trust, and the lines on artefacts and images.
+    """The words for the top of a page: whom to trust, and the lines on artefacts; what images were used it says itself.
 
     >>> lead("240 images.\\n\\nwatermark: used.\\nwatermark: lime puts 9 %.\\n\\nTrust nobody.")
-    ('Trust nobody.', ['watermark: used.', 'watermark: lime puts 9 %.', '240 images.'])
+    ('Trust nobody.', ['watermark: used.', 'watermark: lime puts 9 %.'])
     """
-    images, *artefacts, last = words.split("\n\n")
-    lines = "\n".join([*artefacts, images])
-    return last, lines.split("\n")
+    _, *artefacts, last = words.split("\n\n")
+    return last, "\n".join(artefacts).split("\n")
 
 
 def artefact_of(lines: DataFrame, trained: DataFrame, rows: DataFrame) -> Facts:
@@ -70,7 +71,7 @@ def trust(methods: DataFrame) -> Facts:
     groups     what they show -> methods, see `group_of`
     partly     those that show some artefacts, with these
     explained  the artefacts
-    blind      artefact -> methods that are good for others and no better than random here
+    blind      artefact -> methods that are good for others and not clearly better than random here
     """
     by_method = methods.groupby("method", sort=False)
     groups: dict[str, list[str]] = {"all": [], "some": [], "hint": [], "none": [], "lost": []}

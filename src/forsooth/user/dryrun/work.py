@@ -18,7 +18,7 @@ from forsooth.engine import Progress, execute, make_task
 from forsooth.models.gates import Gate
 from forsooth.progress import fitting_progress
 from forsooth.records import NO_MODEL, Columns, Facts, Method, Plan, Task, UsageError
-from forsooth.runs import assemble
+from forsooth.runs import assemble, described_metric
 from forsooth.scores.planted import ATTR
 from forsooth.store import Store
 from forsooth.suites.planning import versions
@@ -82,7 +82,6 @@ def result_from(request: DryRunRequest, work: Plan, cells: Store, folder: Path) 
 def run_facts(request: DryRunRequest, result: DryRun) -> Facts:
     """What run.json says of a dry run, so that its page can be written; the words stand on it."""
     trust, lines = words.lead(result.words)
-    attr = {"better": ATTR.better, "bounds": [*ATTR.bounds], "cite": ATTR.cite, "version": ATTR.version}
     return {
         "suite": "planted",
         "title": "Dry run on your own images",
@@ -94,7 +93,7 @@ def run_facts(request: DryRunRequest, result: DryRun) -> Facts:
         "factors": ["manipulation", "model"],
         "levels": {"manipulation": list(request.artefacts), "model": [request.model]},
         "exhibits": ["examples", "planted_curves", "planted_gate"],
-        "metrics": {ATTR.name: attr},
+        "metrics": {ATTR.name: described_metric(ATTR)},
         "answer": [trust],
         "facts": [*lines, MEANS],
         "table": as_text(result.shown()),

@@ -167,7 +167,11 @@ def masks_in(folder: Path) -> Samples:
     """Masks named by their samples; what is not black is true."""
     files = files_in(folder)
     if not files:
-        raise UsageError(f"`truth` must be a folder of masks or one of `forsooth export-data`, got no mask in {folder}")
+        inner = sorted(str(path.parent) for path in folder.glob(f"*/{FILE}"))
+        meant = f"; did you mean {' or '.join(inner[:3])}?" if inner else ""
+        raise UsageError(
+            f"`truth` must be a folder of masks or one of `forsooth export-data`, got no mask in {folder}{meant}"
+        )
     masks = [from_file(file, "truth") != 0 for file in files]
     flat = [mask.any(0) if mask.ndim == 3 else mask for mask in masks]
     return Samples(folder.resolve().name, tuple(file.stem for file in files), stacked(flat, files, "truth"))

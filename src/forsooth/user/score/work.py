@@ -31,6 +31,7 @@ from forsooth.wording import paragraphs
 
 GIVEN = "given"  # the model of maps that were made elsewhere
 AT_ONCE = 100  # samples of a task
+SHOWN = 4  # samples whose maps the page shows, the first
 LOST = {"status": "error", "message": "there is no map of this sample"}
 
 
@@ -117,7 +118,7 @@ def tasks_of(case: Case, cells: Store) -> Iterator[Task]:
         "emd_tolerance": case.request.emd_tolerance or None,
     }
     for part in torch.arange(len(case.numbers)).split(AT_ONCE):
-        shared["show"] = int(part[0]) == 0
+        shared["show"] = SHOWN if int(part[0]) == 0 else 0
         samples = put(part_of(case, part), cells, "samples")
         yield samples
         for name, maps in case.maps.items():
@@ -155,7 +156,7 @@ def keep(*, digest: str) -> Cell:
     raise UsageError("`out` must hold the maps that were given, but they were removed: ask once more")
 
 
-@task("user.score_maps", version=1)
+@task("user.score_maps", version=2)
 def score_maps(
     samples: Cell,
     own: Cell,
@@ -164,15 +165,15 @@ def score_maps(
     method: str,
     metrics: dict[str, int],
     emd_tolerance: float | None,
-    show: bool,
+    show: int,
 ) -> Cell:
     """The rows of one method on some samples."""
     maps = own.tensors["maps"]
-    shown = {"example": maps[0]} if show and not maps[0].isnan().all() else {}
+    shown = {place: {"example": maps[place]} for place in range(min(show, len(maps))) if not maps[place].isnan().all()}
     return scored(samples, maps, row(dataset, method, GIVEN), metrics, emd_tolerance, shown)
 
 
-@task("user.score_null", version=1)
+@task("user.score_null", version=2)
 def score_null(
     samples: Cell,
     *,
@@ -181,7 +182,7 @@ def score_null(
     version: int,
     metrics: dict[str, int],
     emd_tolerance: float | None,
-    show: bool,
+    show: int,
     seed: int,
 ) -> Cell:
     """The rows of a null, or of the oracle, on some samples. `version` changes the key with it."""
@@ -203,10 +204,18 @@ def score_null(
     if "maps" not in made.tensors:
         return Cell(rows=tuple(explain.no_scores(template, metrics, reads["numbers"].tolist(), made.facts)))
     maps = given.reduced(made.tensors["maps"], reads["truth"], method)
-    example = {"example": maps[0]}
+    shown = {place: {"example": maps[place]} for place in range(min(show, len(maps)))}
     if method == "oracle":
-        example = {"truth": reads["truth"][0].float(), "input": grey(reads.get("x", reads["truth"])[0])}
-    return scored(samples, maps, template, metrics, emd_tolerance, example if show else {})
+        shown = {place: itself(reads, place) for place in shown}
+    return scored(samples, maps, template, metrics, emd_tolerance, shown)
+
+
+def itself(reads: Mapping[str, Tensor], place: int) -> dict[str, Tensor]:
+    """The truth of a sample, and its input where that is known."""
+    known = {"truth": reads["truth"][place].float()}
+    if "x" in reads:
+        known["input"] = grey(reads["x"][place])
+    return known
 
 
 def scored(
@@ -215,7 +224,7 @@ def scored(
     template: Row,
     metrics: dict[str, int],
     emd_tolerance: float | None,
-    shown: Mapping[str, Tensor],
+    shown: Mapping[int, Mapping[str, Tensor]],
 ) -> Cell:
     """The rows of maps (n, *map) of some samples, and what the page shows; a sample without a map says so."""
     there = ~maps.flatten(1).isnan().all(1)
@@ -229,12 +238,13 @@ def row(dataset: str, method: str, model: str) -> Row:
     return Row(suite="score", part="scores", dataset=dataset, model=model, model_seed=0, method=method)
 
 
-def album_of(tensors: Mapping[str, Tensor], template: Row) -> Album:
-    """What the page shows of a map, or of a sample itself. Only maps (h, w) can be looked at."""
+def album_of(shown: Mapping[int, Mapping[str, Tensor]], template: Row) -> Album:
+    """What the page shows of maps, or of samples themselves, by their places. Only maps (h, w) can be looked at."""
     album = Album({"dataset": template.dataset, "model": template.model, "method": template.method, "label": 0})
-    for kind, tensor in tensors.items():
-        if tensor.ndim == 2:
-            album.add(tensor, kind, kind=kind)
+    for place, tensors in shown.items():
+        for kind, tensor in tensors.items():
+            if tensor.ndim == 2:
+                album.add(tensor, kind, place, kind=kind)
     return album
 
 
