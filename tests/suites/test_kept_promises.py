@@ -19,7 +19,8 @@ from forsooth.report.leaderboard import leaderboard
 from forsooth.report.medians import all_medians
 from forsooth.report.verdict import verdict
 from forsooth.suites import explain
-from forsooth.suites.bam.contrasts import trial_rows, worst_status
+from forsooth.suites.bam.contrasts import pair_status, trial_rows
+from forsooth.suites.bam.questions import Side
 
 X = nets.inputs(6, 1, 8, 8).float()
 
@@ -75,10 +76,16 @@ def test_boards_count_it_and_verdicts_name_it() -> None:
     assert "a does not keep its promised sum on 75 % of samples (median gap 0.3)" in " ".join(words)
 
 
+def status_of(first: str, second: str) -> str:
+    """The status of a pair of maps, of one image that both networks get right."""
+    sides = [Side("f_o", torch.ones(1, 2, 2), torch.tensor([True]), (state,)) for state in (first, second)]
+    return pair_status(tuple(sides), 0, "mcs", 0.5).get("status", "ok")
+
+
 def test_a_pair_of_maps_is_as_good_as_its_worse_one() -> None:
-    assert worst_status(["ok", "ok"]) == "ok"
-    assert worst_status([BROKEN, "ok"]) == BROKEN
-    assert worst_status([BROKEN, "zero map"]) == "zero map"
+    assert status_of("ok", "ok") == "ok"
+    assert status_of(BROKEN, "ok") == BROKEN
+    assert status_of(BROKEN, "zero map") == "zero map"
     members = [Row("bam", "samples", metric="mcs", value=v, status=s) for v, s in ((0.4, "ok"), (0.6, BROKEN))]
     (trial,) = trial_rows(members, 1)
     assert trial.value == 0.5 and trial.status == BROKEN

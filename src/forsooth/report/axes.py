@@ -10,6 +10,8 @@ from matplotlib.lines import Line2D
 
 from forsooth.report.drawing import colours, sheet
 
+BROKEN = ("--", ":", "-.", (0, (8, 2)), (0, (4, 1, 1, 1, 1, 1)))  # lines of nulls, one after the other
+
 
 class Look(NamedTuple):
     """How the points of one kind are drawn, and what they are called."""
@@ -54,9 +56,13 @@ def wide_axes(lines: int) -> tuple[Figure, Axes]:
 
 
 def line_styles(methods: Mapping[str, bool]) -> dict[str, dict[str, Any]]:
-    """How the line of each method is drawn: dashed grey of one that never looks at the model, as its value says."""
+    """How the line of each method is drawn: broken grey of one that never looks at the model, as its value says.
+
+    Nulls share their grey, so each is broken in another way.
+    """
     shade = colours(list(methods), methods)
-    return {name: {"color": shade[name], "linestyle": "--" if null else "-"} for name, null in methods.items()}
+    broken = itertools.cycle(BROKEN)
+    return {name: {"color": shade[name], "linestyle": next(broken) if null else "-"} for name, null in methods.items()}
 
 
 def legend_beside(figure: Figure, *, left: float) -> None:

@@ -1,6 +1,5 @@
 """Figures of scores against a share of players: one line per method."""
 
-import itertools
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -12,12 +11,12 @@ from pandas import DataFrame, Series
 
 from forsooth.frames import only
 from forsooth.report.aggregate import Results, levels
-from forsooth.report.drawing import INK, MUTED, NULL, Drawing, Tables, colours, note, sheet
+from forsooth.report.axes import line_styles
+from forsooth.report.drawing import INK, MUTED, Drawing, Tables, note, sheet
 from forsooth.report.medians import CEILING, Medians
 from forsooth.stats.panels import Floats
 
 Styles = dict[str, dict[str, Any]]  # method -> how its line is drawn
-OF_NULLS = {"color": NULL, "linewidth": 1.1, "linestyle": "--"}
 OF_CEILING = {"color": INK, "linewidth": 2.0, "linestyle": "-"}
 FACTORS = ("dataset", "model", "player")
 
@@ -99,9 +98,8 @@ def _label(axis: Axes, end: str, ticks: list[float]) -> None:
 
 def _styles(table: Medians) -> Styles:
     """How the line of each method is drawn."""
-    shade = colours([method for method in table.methods if method not in CEILING], table.nulls)
-    styles = {method: {"color": colour, "linewidth": 1.5, "linestyle": "-"} for method, colour in shade.items()}
-    styles |= dict.fromkeys(itertools.compress(table.methods, table.null), OF_NULLS)
+    looks = line_styles({method: null for method, null in table.nulls.items() if method not in CEILING})
+    styles = {method: {**look, "linewidth": 1.1 if table.nulls[method] else 1.5} for method, look in looks.items()}
     return styles | dict.fromkeys(CEILING, OF_CEILING)
 
 
