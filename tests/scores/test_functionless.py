@@ -9,7 +9,7 @@ from forsooth.models.recipes import Recipe
 from forsooth.models.resnet import residual_small
 from forsooth.models.train import fit
 from forsooth.records import UsageError
-from forsooth.scores.functionless import DEFAULT, PRINTED, RELEASED, Search, functionless
+from forsooth.scores.functionless import DEFAULT, PRINTED, RELEASED, Search, functionless, whole_bounds
 from forsooth.seeds import generator
 
 SHAPE = (3, 6, 6)
@@ -219,6 +219,13 @@ def test_other_ranges_give_the_same_patches():
         wanted = functionless(model, x, mask, start=start, search=search)
         torch.testing.assert_close(got.x * spread + mean, wanted.x)
         torch.testing.assert_close(got.change, wanted.change)
+
+
+def test_the_ends_of_inputs_in_double_precision_are_bounds():
+    """They have more digits than single precision holds."""
+    x = images()
+    low, high = whole_bounds(x, (x.min().item(), x.max().item()))
+    assert torch.equal(low.amin(), x.min()) and torch.equal(high.amax(), x.max())
 
 
 def test_a_model_that_does_not_see_the_patch():

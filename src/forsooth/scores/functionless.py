@@ -125,7 +125,7 @@ def whole_mask(x: Tensor, mask: Tensor) -> Tensor:
 
 def whole_bounds(x: Tensor, bounds: tuple[float | Tensor, float | Tensor]) -> tuple[Tensor, Tensor]:
     """The least and the largest value of every entry, each (*shape), or an error."""
-    low, high = (torch.as_tensor(end).to(x).clone().expand(x.shape[1:]) for end in bounds)
+    low, high = (torch.as_tensor(end, dtype=x.dtype, device=x.device).clone().expand(x.shape[1:]) for end in bounds)
     if bool((x < low).any() or (x > high).any()) or not bool((low < high).all()):
         raise UsageError(f"`x` must lie within the bounds, got {x.min().item():g} to {x.max().item():g}")
     return low, high
