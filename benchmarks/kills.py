@@ -7,6 +7,7 @@ through, its scores must have the bytes of one that nobody disturbed, and the ne
 process may be left, and no litter in the folders or in the place of temporary files.
 """
 
+import json
 import os
 import random
 import shutil
@@ -17,10 +18,13 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import pandas as pd
 import psutil
+from distributed import Client
 
 ONLY = ("scenario=LIN", "background=WHITE", "model=llr,mlp")
 CHANGES = ("n=600", "alpha=0.6", "samples=6", "sweep=", "trainings=3")
@@ -81,6 +85,11 @@ class Cluster:
             words = ["distributed.cli.dask_worker", self.address, "--nthreads", "1", "--no-dashboard", *place]
             self.nodes.append(started(words, self.folder))
 
+    def await_worker(self) -> None:
+        """Until there is a cluster: a run is begun on one that answers, and may lose it then."""
+        with Client(self.address, timeout=LONGEST, set_as_default=False) as client:
+            client.wait_for_workers(1, timeout=LONGEST)
+
     def strike(self, whom: str, dice: random.Random) -> bool:
         """Kill a worker, a node with its worker, or the scheduler; whether there was one."""
         if whom == "scheduler":
@@ -134,7 +143,20 @@ def processes_of(folder: Path) -> list[psutil.Process]:
 
 
 def cells(folder: Path) -> set[str]:
-    return {path.name for path in folder.glob("store/cells/*/*")}
+    """The finished work of a run; a cell that records a failure is none, and the next run makes it anew."""
+    found = set()
+    for path in folder.glob("store/cells/*/*/meta.json"):
+        with suppress(OSError):  # taken away while we look: a failure, or it is counted as lost
+            if not json.loads(path.read_bytes())["facts"].get("failed"):
+                found.add(path.parent.name)
+    return found
+
+
+def oddities(scores: Path) -> dict[str, int]:
+    """What rows without a score say, and how many of them."""
+    rows = pd.read_parquet(scores)
+    odd = rows[rows["status"].ne("ok")]
+    return (odd["method"] + ": " + odd["message"]).value_counts().to_dict()
 
 
 @dataclass
@@ -163,7 +185,10 @@ class Attack:
         before = cells(out)
         on_cluster = self.dice.random() < 0.5
         self.cluster.mend()
-        means = f"--on={self.cluster.address}" if on_cluster else "--workers=2"
+        means = "--workers=2"
+        if on_cluster:
+            self.cluster.await_worker()
+            means = f"--on={self.cluster.address}"
         driver = started(command(out, means), self.folder)
         self.await_work(out, driver, before)
         time.sleep(self.dice.uniform(0.0, 4.0))
@@ -204,9 +229,12 @@ class Attack:
             driver.wait()
         if code == 0:
             self.finished += 1
-            self.other_bytes += (out / "scores.parquet").read_bytes() != self.expected
+            if (out / "scores.parquet").read_bytes() != self.expected:
+                self.other_bytes += 1
+                sys.stderr.write(f"other bytes: {oddities(out / 'scores.parquet')}\n")
         elif code != -signal.SIGKILL:
             self.wrong_ends.append(code)
+            sys.stderr.write(f"ended with {code}: {(self.folder / 'errors.txt').read_text()[-500:]}\n")
 
 
 def free_port() -> int:

@@ -26,6 +26,24 @@ def kills_itself(model, x, target):
     os.kill(os.getpid(), signal.SIGKILL)
 
 
+def is_killed_once(model, x, target):
+    """Like a method that somebody else kills, the first time."""
+    marker = Path(os.environ["KILLED_ONCE"])
+    if not marker.exists():
+        marker.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return x * 2
+
+
+def loses_its_parent_once(model, x, target):
+    marker = Path(os.environ["KILLED_ONCE"])
+    if not marker.exists():
+        marker.touch()
+        os.kill(os.getppid(), signal.SIGKILL)
+        time.sleep(1000)
+    return x * 2
+
+
 def eats_memory(model, x, target):
     kept = [torch.ones(2**26) for _ in range(64)]
     return x + kept[0][0]

@@ -1,5 +1,6 @@
 """What goes wrong with machines: cards too small, tasks that hang, processes that are killed, signals."""
 
+import multiprocessing
 import os
 import re
 import signal
@@ -15,6 +16,7 @@ import pytest
 import torch
 from test_engine import diamond
 
+from forsooth import service
 from forsooth.engine import execute, make_task
 from forsooth.progress import Silent
 from forsooth.records import FailedTasks, UsageError
@@ -120,6 +122,16 @@ def test_a_task_that_always_hangs_has_failed_and_no_other(tmp_path):
     with pytest.raises(FailedTasks, match=r"1 of 6 tasks failed; the first: hangs: took more than 5 s"):
         execute([hangs, *diamond()], Store(tmp_path), workers=2, timeout=5.0, progress=Silent())
     assert Store(tmp_path).read(diamond()[-1].key).tensors["value"].item() == 36.0
+
+
+def test_a_process_whose_asker_is_gone_ends_without_a_word(capfd):
+    mine, others = multiprocessing.Pipe()
+    process = multiprocessing.get_context("spawn").Process(target=service.serve, args=(others, None, None, ""))
+    mine.close()
+    process.start()
+    others.close()
+    process.join()
+    assert process.exitcode == 0 and not capfd.readouterr().err
 
 
 @pytest.mark.parametrize("seconds", [0.0, -1.0, float("nan")])

@@ -35,6 +35,14 @@ def test_a_method_that_gives_no_answer_is_an_error_row_and_reaches_no_other(meth
     assert torch.equal(next_method(question()), expected)
 
 
+@pytest.mark.parametrize("method", ["is_killed_once", "loses_its_parent_once"])
+def test_a_method_whose_process_was_killed_is_asked_again(method, tmp_path, monkeypatch):
+    monkeypatch.setenv("KILLED_ONCE", str(tmp_path / "marker"))
+    cell = explain.attribute(f"hostile_methods:{method}", question())
+    assert (tmp_path / "marker").exists()
+    assert torch.equal(cell.tensors["maps"], question().x * 2)
+
+
 @pytest.mark.parametrize("method", ["patches_torch", "prints", "deletes_files"])
 def test_a_method_that_does_harm_and_answers_reaches_no_other(method, tmp_path, monkeypatch):
     expected = next_method(question())

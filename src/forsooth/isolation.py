@@ -35,6 +35,8 @@ GRACE = 30.0  # seconds that a child has to start and to hand back its answer
 MOST_LINKS = 2_000  # of the working folder
 OWN_RUNS = "forsooth-runs"  # the default place of results, which no method needs
 ANSWER = "answer.safetensors"
+KILLED = ("signal 9", "lost", "stillborn")  # ends for which the method need not be to blame
+TRIES = 3  # of a question whose process was killed
 NO_MEMORY = "no memory"  # among the facts of a cell: an accelerator was full
 CARD_FULL = (
     75  # with this code a child ends that found no memory on an accelerator before it asked the method, or after
@@ -114,13 +116,23 @@ def asked(function: Callable[..., Cell], *arguments: Any) -> Cell:
         raise Unmovable("processes cannot be forked here")
     allowed = limits()
     packed = _packed(function, arguments)
+    cell = Cell()
+    for _ in range(TRIES):
+        end, cell = _tried(packed, allowed)
+        if end not in KILLED:
+            break
+    return cell
+
+
+def _tried(packed: bytes, allowed: Limits) -> tuple[str, Cell]:
+    """How one process with the question ended, and the cell that comes of it."""
     own = _nursery()
     try:
         with own.scratch() as scratch:
             outcome = own.put(_request(scratch, allowed), packed)
-            return _read(scratch / ANSWER, outcome, allowed)
+            return outcome["end"], _read(scratch / ANSWER, outcome, allowed)
     except EOFError:
-        return _ended({"end": "stillborn", "tail": ""}, allowed, [])
+        return "stillborn", _ended({"end": "stillborn", "tail": ""}, allowed, [])
 
 
 def _request(scratch: Path, allowed: Limits) -> dict[str, Any]:
@@ -172,9 +184,11 @@ def _read(answer: Path, outcome: dict[str, Any], allowed: Limits) -> Cell:
 
 def _ended(outcome: dict[str, Any], allowed: Limits, said: list[str]) -> Cell:
     """The cell of a method whose process ended without an answer."""
+    killed = "the process of the method was killed: it may have run out of memory, or the method did it itself"
     reasons = {
         "timeout": f"the method did not answer within {allowed.seconds:g} s, and its process was ended",
-        "signal 9": "the process of the method was killed: it may have run out of memory, or the method did it itself",
+        "signal 9": killed,
+        "lost": killed,
         "stillborn": "no process could be started for the method",
         "no answer": "the method ended its process, or took away what it was to answer with",
     }
@@ -240,7 +254,7 @@ class Nursery:
             outcome: dict[str, Any] = json.loads(receive(self.process.stdout))
         except (OSError, EOFError):
             self.end()
-            return {"end": "no answer", "printed": 0, "tail": ""}
+            return {"end": "lost", "printed": 0, "tail": ""}
         except BaseException:
             self.end()
             raise

@@ -4,6 +4,7 @@ import multiprocessing
 import os
 import signal
 import threading
+from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 
@@ -28,7 +29,12 @@ class Order:
 def serve(pipe: Connection, attempt: Attempt, safe_path: str | None, card: str) -> None:
     """The life of a process: tasks come and trials go until the pipe is closed."""
     _begin(safe_path, card)
-    pipe.send(READY)
+    with suppress(BrokenPipeError, ConnectionResetError):  # whoever asks may be killed at any moment
+        pipe.send(READY)
+        _work(pipe, attempt, card)
+
+
+def _work(pipe: Connection, attempt: Attempt, card: str) -> None:
     while True:
         try:
             task = pipe.recv()
