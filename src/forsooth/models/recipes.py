@@ -1,10 +1,15 @@
 """How to train: the settings of the papers, of the released code, and quick ones of ours, as records."""
 
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from forsooth.models.augment import KINDS, Augment
 from forsooth.records import UsageError
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+AnyRecipe = TypeVar("AnyRecipe", bound="DataclassInstance")
 
 
 @dataclass(frozen=True)
@@ -113,6 +118,15 @@ def check(recipe: Recipe) -> None:
         raise UsageError(f"`augment` must be one of {', '.join(KINDS)}, got {recipe.augment!r}")
     if recipe.init != "he_normal":
         raise UsageError(f"`init` must be 'he_normal', got {recipe.init!r}")
+
+
+def changed(recipe: AnyRecipe, **given: Any) -> AnyRecipe:
+    """The recipe, of images or of text, with what was given; None leaves what the recipe says.
+
+    >>> changed(LENET, epochs=3, batch=None).epochs, changed(LENET, epochs=3, batch=None).batch
+    (3, 128)
+    """
+    return replace(recipe, **{name: value for name, value in given.items() if value is not None})
 
 
 def check_counts(recipe: object) -> None:

@@ -1,6 +1,7 @@
 """Fig. 3 and appendix N: intervals over images and trainings, and words that claim no more than these allow."""
 
 import dataclasses
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -8,11 +9,11 @@ import pandas as pd
 import pytest
 
 import forsooth
-from forsooth.records import Choice, Outcome
+from forsooth.records import Choice, Judgement, Outcome
 from forsooth.stats import SHARE, crossed_interval, mean_interval
-from forsooth.suites.bias import audit, reproduce_audits
+from forsooth.suites.bias import audit
 from forsooth.suites.bias.audit import AuditSettings
-from forsooth.suites.bias.reproduce_audits import Line, appendix_n, drawn, figure_3, line_of, not_audited, outside, used
+from forsooth.suites.bias.reproduce_audits import Line, appendix_n, figure_3, line_of, words_of
 
 ANY = Line(
     dataset="leaves",
@@ -67,31 +68,37 @@ def test_the_interval_grows_with_what_trainings_disagree_about() -> None:
 def test_a_training_below_the_gate_is_left_out_and_named() -> None:
     line = line_of(audited([[0.4, 0.5], [], [0.4, 0.6]], [0.95, 0.2, 0.95]), 0.898, bounds=SHARE)
     assert (line.trainings, line.below_gate, line.accuracy) == (2, 1, 95.0)
-    assert drawn(line) == "2 images and 2 trainings; 1 below the gate of 90 % left out"
+    drawn = "over 2 images and 2 trainings; 1 below the gate of 90 % left out (published 0.898"
+    assert drawn in words_of(line, kind="region") and drawn in words_of(line, kind="pattern")
 
 
 def test_a_network_that_has_not_learned_is_not_audited() -> None:
     line = line_of(audited([[]], [0.5]), 0.898, bounds=SHARE)
     assert line.inputs == 0 and np.isnan(line.mean)
-    assert not_audited(line) == "leaves, lenet (50 % accurate): below its gate of 90 %, so not audited."
+    below = "leaves, lenet (50 % accurate): below its gate of 90 %, so not audited."
+    assert words_of(line, kind="region") == words_of(line, kind="pattern") == below
     nothing = line_of(audited([[]], [0.95]), 0.898, bounds=SHARE)
-    assert "no image with a region got right, so not audited" in not_audited(nothing)
-    assert not_audited(ANY) == ""
+    assert "no image with a region got right, so not audited" in words_of(nothing, kind="region")
+    assert "not audited" not in words_of(ANY, kind="region")
 
 
 def test_words_do_not_claim_what_a_wide_interval_cannot() -> None:
-    def changed(**numbers: float) -> Line:
-        return dataclasses.replace(ANY, **numbers)  # type: ignore[arg-type]
+    def used(**numbers: float) -> str:
+        return words_of(dataclasses.replace(ANY, **numbers), kind="region")  # type: ignore[arg-type]
 
-    assert "inconclusive" in used(changed(low=0.0)) and "inconclusive" in used(changed(low=float("nan")))
-    assert "holds weakly" in used(changed(low=0.05)) and "finding holds:" in used(changed(low=0.5))
-    assert "inconclusive" in outside(changed(high=1.0)) and "a part" in outside(ANY)
-    assert "next to nothing" in outside(changed(low=0.99, high=1.0))
-    assert "5 images of one training (the interval knows its images alone)" in drawn(changed(trainings=1))
+    def outside(**numbers: float) -> str:
+        return words_of(dataclasses.replace(ANY, **numbers), kind="pattern")  # type: ignore[arg-type]
+
+    assert "inconclusive" in used(low=0.0) and "inconclusive" in used(low=float("nan"))
+    assert "holds weakly" in used(low=0.05) and "finding holds:" in used(low=0.5)
+    assert outside(high=1.0).endswith("; whether a part of it lies outside is inconclusive.")
+    assert outside().endswith("; a part of it lies outside.")
+    assert "next to nothing" in outside(low=0.99, high=1.0)
+    assert "5 images of one training (the interval knows its images alone) (published" in used(trainings=1)
 
 
 @pytest.mark.parametrize(("judge", "published"), [(figure_3, 1.0336), (appendix_n, 0.898)])
-def test_the_published_number_stands_beside(judge: reproduce_audits.Judge, published: float) -> None:
+def test_the_published_number_stands_beside(judge: Callable[[Outcome], Judgement], published: float) -> None:
     rows = audited([[0.4, 0.5, 0.6]], [0.95])
     judgement = judge(Outcome(rows=rows, facts={}, settings=AuditSettings(), choice=Choice()))
     assert judgement.table["published"].tolist() == [published]

@@ -9,6 +9,7 @@ from forsooth.datasets import texts
 from forsooth.datasets.articles import KINDS, Setting
 from forsooth.digests import digest
 from forsooth.engine import make_task
+from forsooth.models import recipes
 from forsooth.models.train_text import RECIPES, TextRecipe
 from forsooth.records import Choice, Dataset, Method, Plan, Task, UsageError
 from forsooth.settings import check_words
@@ -139,8 +140,7 @@ def recipe_of(panel: Panel, settings: Settings) -> TextRecipe:
     if aim is not None and panel.rate is not None:
         aim = replace(aim, rate=panel.rate)
     gate = {REINFORCE: settings.gate_reinforce}.get(panel.model, settings.gate)
-    epochs = settings.epochs or preset.epochs
-    return replace(preset, aim=aim, gate=gate, restarts=settings.restarts, epochs=epochs)
+    return recipes.changed(preset, aim=aim, gate=gate, restarts=settings.restarts, epochs=settings.epochs)
 
 
 def selecting_tasks(this: Round) -> Iterator[Task]:

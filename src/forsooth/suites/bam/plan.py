@@ -104,10 +104,8 @@ def training_task(this: Round, net: NetSpec) -> Task:
 
 
 def recipe_of(settings: Settings) -> Recipe:
-    known = RECIPES[settings.recipe]
-    stop_at = known.stop_at if settings.stop_at is None else settings.stop_at
-    epochs = settings.epochs or known.epochs
-    return replace(known, gate=settings.gate, restarts=0, epochs=epochs, stop_at=stop_at)
+    given = {"gate": settings.gate, "epochs": settings.epochs or None, "stop_at": settings.stop_at}
+    return recipes.changed(RECIPES[settings.recipe], restarts=0, **given)
 
 
 def patching_task(this: Round, trained: Task) -> Task:

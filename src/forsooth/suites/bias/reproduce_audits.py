@@ -1,7 +1,6 @@
 """Fig. 3 and appendix N made again: what networks use that they should not need. [anonymous2023evaluation]"""
 
 import dataclasses
-from collections.abc import Callable
 from functools import partial
 
 from pandas import DataFrame, Series
@@ -13,8 +12,7 @@ from forsooth.stats.intervals import AT_LEAST_0, SHARE, samples_and_trainings
 from forsooth.suites.bias import audit
 from forsooth.suites.bias.audit import AuditSettings
 from forsooth.suites.verdicts import judgement
-
-Judge = Callable[[Outcome], Judgement]
+from forsooth.wording import text_of
 
 SURELY_USED = 0.1  # of the mean attribution of a region
 NEXT_TO_ALL = 0.98  # of the Shapley mass
@@ -43,25 +41,17 @@ class Line:
     plain: float
     published: float
 
-    @property
-    def title(self) -> str:
-        return f"{self.dataset}, {self.model} ({self.accuracy:.0f} % accurate)"
-
-    @property
-    def numbers(self) -> str:
-        return f"{self.mean:.3f} [{self.low:.3f}, {self.high:.3f}]"
-
 
 def figure_3(outcome: Outcome) -> Judgement:
     """Fig. 3: relative attribution of a region that was pasted in from another class; 0 if it did not matter."""
     lines = lines_of(outcome, "figure-3", bounds=AT_LEAST_0)
-    return judgement(DataFrame(lines).drop(columns="plain").round(4), map(on_region, lines))
+    return judgement(DataFrame(lines).drop(columns="plain").round(4), map(partial(words_of, kind="region"), lines))
 
 
 def appendix_n(outcome: Outcome) -> Judgement:
     """Appendix N: share of Shapley mass inside a pattern whose presence is the label; 1 if nothing else mattered."""
     lines = lines_of(outcome, "appendix-n", bounds=SHARE)
-    return judgement(DataFrame(lines).round(4), map(on_pattern, lines))
+    return judgement(DataFrame(lines).round(4), map(partial(words_of, kind="pattern"), lines))
 
 
 def lines_of(outcome: Outcome, name: str, *, bounds: tuple[float, float]) -> list[Line]:
@@ -92,57 +82,10 @@ def line_of(rows: DataFrame, published: float, *, bounds: tuple[float, float]) -
     )
 
 
-REGION = (
-    "{line.title}: the irrelevant region has {line.numbers} of the mean attribution of a region over {drawn} "
-    "(published {line.published}). {used}"
-)
-PATTERN = (
-    "{line.title}: {line.numbers} of the Shapley mass lies inside the pattern over {drawn} (published "
-    "{line.published}; {line.plain:.3f} if the noise of the estimates counts, too); {outside}"
-)
-
-
-def on_region(line: Line) -> str:
-    return not_audited(line) or REGION.format(line=line, drawn=drawn(line), used=used(line))
-
-
-def on_pattern(line: Line) -> str:
-    return not_audited(line) or PATTERN.format(line=line, drawn=drawn(line), outside=outside(line))
-
-
-def not_audited(line: Line) -> str:
-    """Why a network was not audited; empty if it was."""
-    if line.inputs:
-        return ""
-    below = f"below its gate of {line.gate:.0f} %"
-    why = below if line.accuracy < line.gate else "no image with a region got right"
-    return f"{line.title}: {why}, so not audited."
-
-
-def drawn(line: Line) -> str:
-    """What the interval of a line is over."""
-    one = "of one training (the interval knows its images alone)"
-    trained = one if line.trainings < 2 else f"and {line.trainings} trainings"
-    left_out = f"; {line.below_gate} below the gate of {line.gate:.0f} % left out" if line.below_gate else ""
-    return f"{line.inputs} images {trained}{left_out}"
-
-
-def used(line: Line) -> str:
-    """What the interval says of a region that cannot matter."""
-    if line.low > SURELY_USED:
-        return "It is not 0, so the published finding holds: pasted regions are used."
-    if line.low > 0:
-        return "It is not 0, so the finding holds weakly: pasted regions are used."
-    return "The interval reaches 0, so whether pasted regions are used is inconclusive."
-
-
-def outside(line: Line) -> str:
-    """What the interval says of the mass outside a pattern that is the label."""
-    if line.low > NEXT_TO_ALL:
-        return "next to nothing of it lies outside."
-    if line.high < 1:
-        return "a part of it lies outside."
-    return "whether a part of it lies outside is inconclusive."
+def words_of(line: Line, *, kind: audit.Kind) -> str:
+    """What the interval of a network says, or why it was not audited, in audits.jinja."""
+    values = {"line": line, "kind": kind, "surely_used": SURELY_USED, "next_to_all": NEXT_TO_ALL}
+    return text_of(__package__, "audits.jinja", **values)
 
 
 REPRODUCTIONS = (

@@ -172,11 +172,10 @@ def training_task(this: Round, net: str) -> Task:
     """States on the way are kept only where an experiment reads them: they are as large as the network."""
     settings = this.settings
     panel = this.panel
-    known = RECIPES[settings.recipe]
-    recipe = replace(
-        known,
-        epochs=settings.epochs or known.epochs,
-        batch=settings.batch or known.batch,
+    recipe = recipes.changed(
+        RECIPES[settings.recipe],
+        epochs=settings.epochs or None,
+        batch=settings.batch or None,
         gate=settings.gate,
         restarts=settings.restarts,
     )

@@ -108,10 +108,10 @@ def training_task(
 def recipe_of(spec: DataSpec, settings: Settings, part: str) -> recipes.Recipe:
     """How networks are trained on a dataset."""
     recipe = recipes.recipe(settings.recipe, size=spec.setting.size, scenario=spec.setting.scenario)
-    restarts = recipe.restarts if settings.restarts is None else settings.restarts
+    restarts = settings.restarts
     if part == "sweep":  # in a sweep over alpha, chance is a result and no collapse
         restarts = 0
-    return replace(recipe, gate=settings.gate, restarts=restarts)
+    return recipes.changed(recipe, gate=settings.gate, restarts=restarts)
 
 
 def explaining_tasks(methods: Sequence[Method], this: Round) -> Iterator[Work]:
