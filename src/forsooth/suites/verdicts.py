@@ -67,9 +67,16 @@ def around(claim: str, found: Interval, published: float, more: str = "") -> str
 
 def agreement(found: Interval, published: float) -> str:
     """Whether an interval agrees with a published number, in a word."""
-    if not np.isfinite(found.low) or (found.low <= 0 and found.high >= 2 * published):
+    if found.low <= 0 and found.high >= 2 * published:
         return "inconclusive"
-    if found.low <= published <= found.high:
+    return holding(found.low, found.high, published)
+
+
+def holding(low: float, high: float, published: float) -> str:
+    """Whether an interval holds a published number, in a word; one value has no interval, and says nothing."""
+    if not np.isfinite(low):
+        return "inconclusive"
+    if low <= published <= high:
         return "agrees"
     return "differs"
 

@@ -12,6 +12,7 @@ from forsooth.stats.intervals import no_interval
 from forsooth.suites.bam.settings import AS_BUILT, NULLS, PUBLISHED
 from forsooth.suites.bam.tables import TCAV, relative_changes
 from forsooth.suites.verdicts import above, below, outcome, verdict
+from forsooth.wording import by_name
 
 BEST = ("grad_cam", "gradient")  # GC and VG
 ALIKE = 0.7  # ρ at which two orders are the same
@@ -53,8 +54,8 @@ def claims_iir(table: DataFrame, own: DataFrame) -> list[str]:
         claim = f"{name} is more affected than the gradient (IIR of VG less its)"
         lines.append(above(claim, lead(own, "gradient", name)))
     lines += appendix_c(maps, own)
-    nulls = worded(table[table.index.isin(NULLS)].reset_index(), "{method} {value:.2f}")
-    return [*lines, f"Maps that never look at the model: {', '.join(nulls)}."]
+    nulls = by_name(table["value"][table.index.isin(NULLS)])
+    return [*lines, f"Maps that never look at the model: {nulls}."]
 
 
 CLAIMS: Mapping[str, Callable[[DataFrame, DataFrame], list[str]]] = {
@@ -96,7 +97,7 @@ def claims_tcav(table: DataFrame, own: DataFrame) -> list[str]:
     rival = published_maps(table).index[0]
     gap = tcav_lead(own, rival, scores[TCAV] - scores[rival])
     shown = [name for name in dict.fromkeys([TCAV, rival, "grad_cam"]) if name in scores.index]
-    beside = ", ".join(worded(scores.loc[shown].reset_index(), "{method} {value:.2f}"))
+    beside = by_name(scores[shown])
     layers = only(own, part="concepts", mask="object")
     return [
         above(f"TCAV has the highest MCS (its lead over {rival})", gap, more=beside),

@@ -2,14 +2,13 @@
 
 from collections.abc import Mapping
 
-import numpy as np
 from pandas import DataFrame
 
 from forsooth import papers
 from forsooth.frames import worded
 from forsooth.stats import Interval
 from forsooth.stats.correlations import spearman
-from forsooth.suites.verdicts import outcome, verdict
+from forsooth.suites.verdicts import holding, outcome, verdict
 
 PREMISE = -0.7  # Spearman's ρ between k and the drop that the embedded data must reach
 FEWEST_KS = 3  # k that have an order
@@ -64,13 +63,10 @@ def confidence(claim: str, rises: Interval, published: float) -> str:
 
     An interval that holds the published share and one half, where nothing rises or falls, is inconclusive.
     """
-    inside = rises.low <= published <= rises.high
     most = outcome(rises.low > HALF, rises.high <= HALF)
-    result = "differs"
-    if not np.isfinite(rises.low) or (inside and most == "inconclusive"):
-        result = "inconclusive"
-    elif inside:
-        result = "agrees"
+    result = holding(rises.low, rises.high, published)
+    if result == "agrees" and most == "inconclusive":
+        result = most
     half = {"holds": ", more than half", "does not hold": ", not more than half"}.get(most, "")
     return f"{claim}: {result}. Ours {rises}{half}; published {published:.2f}."
 

@@ -7,7 +7,7 @@ from pandas import DataFrame
 
 from forsooth.stats.bootstrap import percentile_interval
 from forsooth.suites.bam.settings import PUBLISHED
-from forsooth.suites.verdicts import above, below
+from forsooth.suites.verdicts import above, below, holding
 
 GC = "grad_cam"
 GB = "guided_backprop"
@@ -35,11 +35,7 @@ def claims_series(table: DataFrame, rhos: DataFrame, ranges: DataFrame) -> list[
 def published_rhos(table: DataFrame) -> Iterator[str]:
     words = "rho of {name}: {result}. Ours {rho:.2f} [{rho_low:.2f}, {rho_high:.2f}]; published {published:.2f}."
     for name, line in table.iterrows():
-        result = "differs"
-        if line["rho_low"] <= line["published"] <= line["rho_high"]:
-            result = "agrees"
-        elif not np.isfinite(line["rho_low"]):
-            result = "inconclusive"
+        result = holding(line["rho_low"], line["rho_high"], line["published"])
         yield words.format(name=name, result=result, **line)
 
 

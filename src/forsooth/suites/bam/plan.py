@@ -49,8 +49,7 @@ class Round(planning.Round):
 def plan(settings: Settings, choice: Choice) -> Plan:
     """Train f_o, f_s, f_∅ and every f_{s,k}, verify them, find patches, ask TCAV and every method."""
     names.check_factors(choice.only, FACTORS)
-    check(settings)
-    spec = data_spec(settings, choice.data, seeds.derive(choice.seed, "bam"))
+    spec = checked_data(settings, choice)
     methods = planning.methods(choice, settings.methods)
     work: list[planning.Work] = []
     for arch, number in itertools.product(planning.networks(settings, choice), range(settings.trainings)):
@@ -60,10 +59,15 @@ def plan(settings: Settings, choice: Choice) -> Plan:
 
 def datasets(settings: Settings, choice: Choice) -> Iterator[tuple[str, Dataset]]:
     """Objects in scenes with the label of each of the two: the truth is where the object is."""
-    check(settings)
-    spec = data_spec(settings, choice.data, seeds.derive(choice.seed, "bam"))
+    spec = checked_data(settings, choice)
     for net in (F_O, F_S):
         yield net.label, dataset(spec, net)
+
+
+def checked_data(settings: Settings, choice: Choice) -> DataSpec:
+    """What decides the scenes and objects of settings that can be."""
+    check(settings)
+    return data_spec(settings, choice.data, seeds.derive(choice.seed, "bam"))
 
 
 def round_tasks(this: Round, methods: Sequence[Method]) -> list[planning.Work]:

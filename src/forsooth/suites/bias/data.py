@@ -89,7 +89,7 @@ def data_spec(name: str, path: str | None, *, seed: int, side: int) -> DataSpec:
     return DataSpec(
         name,
         path,
-        digest=digest(path) if path else None,
+        digest=path and digest(path),
         seed=seed,
         weights={net: str(file) for net, file in files.items()},
         side=side if name in OF_ANY_SIDE else None,

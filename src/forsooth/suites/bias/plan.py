@@ -18,12 +18,13 @@ from forsooth.suites.bias.stage import GameSpec, Network, Panel, row_of, title
 from forsooth.suites.bias.tasks import explain, play, score, show, train
 from forsooth.suites.explain import skipped
 from forsooth.suites.planning import Work
+from forsooth.wording import paragraphs
 
 FACTORS = ("dataset", "model", "player", "end", "fraction")
+SEEN = "Under “truth” the pictures show the Shapley values of the players."
 AT_ONCE = 8  # inputs played in one task, so that little is lost when a run is stopped
 Function = Callable[..., Cell]  # of a task
 Training = Callable[[Network, Choice], Task]
-SEEN = "Under “truth” the pictures show the Shapley values of the players."
 
 
 @dataclass(frozen=True)
@@ -88,14 +89,13 @@ class Experiment(planning.Round):
 
     def judge(self, name: str, anchor: Sequence[Task], answers: Sequence[Task]) -> Task:
         """Holds what a method says against the anchor."""
-        fractions = [f"{fraction:g}" for fraction in self.settings.fractions]
         return self.task(
             score,
             f"judge: {name}, {self.title}",
             [*anchor, *answers],
             method=name,
             ends=names.kept(list(self.settings.ends), self.choice.only, "end"),
-            fractions=[float(fraction) for fraction in names.kept(fractions, self.choice.only, "fraction")],
+            fractions=names.kept_numbers(self.settings.fractions, self.choice.only, "fraction"),
             ties=self.settings.ties,
             played=len(anchor),
         )
@@ -242,20 +242,8 @@ def metrics(settings: Settings) -> tuple[Metric, ...]:
     return scores.metrics(METRIC_NAMES)
 
 
-def facts(settings: Settings, choice: Choice) -> tuple[str, ...]:
-    """What a reader of the results must know."""
-    baseline = settings.baseline.replace("_", " ")
-    sentences = [
-        f"Absent players are replaced by the {baseline} of the training data; games are played on {settings.output}.",
-        "relative_bias is M_bias times the root of the number of players: 1 is what a constant map says of each.",
-        SEEN,
-    ]
+def facts(settings: Settings, choice: Choice) -> list[str]:
+    """What a reader of the results must know, in facts.jinja."""
     here = data.datasets_in(choice.data)
     idle = [name for name in here if not set(data.entry_for(name).models) & set(settings.models)]
-    if idle:
-        sentences.append(
-            f"Found and not played: {', '.join(idle)}; its networks are in the preset paper, for an accelerator."
-        )
-    if choice.data is None:
-        sentences.append("All data are generated; CIFAR-10, Pascal VOC and tables are read from --data.")
-    return tuple(sentences)
+    return paragraphs(__package__, "facts.jinja", settings=settings, idle=idle, seen=SEEN, choice=choice)

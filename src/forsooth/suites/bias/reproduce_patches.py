@@ -11,7 +11,7 @@ import numpy as np
 from pandas import DataFrame, Series
 
 from forsooth.counted import counted
-from forsooth.frames import lines_by, only
+from forsooth.frames import lines_by, only, worded
 from forsooth.records import Choice, Judgement, Metric, Outcome, Plan, Reproduction, UsageError
 from forsooth.scores.bias import M_BIAS, M_BIAS_SPLIT
 from forsooth.stats.intervals import mean_interval
@@ -102,7 +102,7 @@ def rule_of(line: Any) -> Literal["holds", "fails", "is inconclusive"]:
 
 
 def decision(judged: DataFrame) -> str:
-    rules = {rule_of(line) for line in judged.itertuples()}
+    rules = set(judged.apply(rule_of, axis=1))
     if "fails" in rules:
         return "is dropped: published numbers for pixels cannot be compared with ours for patches method by method"
     if rules == {"holds"}:
@@ -110,7 +110,7 @@ def decision(judged: DataFrame) -> str:
     return "is inconclusive"
 
 
-OF_A_METHOD = "{line.method} ({line.model}) {line.over_expected:.2f} [{line.low:.2f}, {line.high:.2f}] {rule}"
+OF_A_METHOD = "{method} ({model}) {over_expected:.2f} [{low:.2f}, {high:.2f}] {rule}"
 VERDICT = (
     "{dataset}, {first[patches]} patches against {first[pixels]:,} pixels, {first[images]} images, {permutations} "
     "permutations: the rule that M_bias has the size 1 / √N {decision}.",
@@ -125,13 +125,14 @@ def verdict(table: DataFrame, dataset: str, settings: Settings) -> list[str]:
     judged = only(table, method=PUBLISHED)
     if judged.empty:
         return ["None of these methods is in the published tables, so there is no rule to judge."]
+    ruled = table.assign(rule=table.apply(rule_of, axis=1))
     found = {
         "dataset": dataset,
         "first": judged.iloc[0],
         "permutations": settings.permutations,
         "decision": decision(judged),
         "near": NEAR,
-        "by_method": "; ".join(OF_A_METHOD.format(line=line, rule=rule_of(line)) for line in table.itertuples()),
+        "by_method": "; ".join(worded(ruled, OF_A_METHOD)),
         "split": (judged["ratio_split"] / judged["expected"]).median(),
         "plain": judged["over_expected"].median(),
     }

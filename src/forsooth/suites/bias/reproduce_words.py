@@ -3,14 +3,14 @@
 import numpy as np
 from pandas import DataFrame
 
-from forsooth.frames import lines_by, only, without
+from forsooth.frames import lines_by, only, without, worded
 from forsooth.stats.correlations import spearman
 from forsooth.suites.bias.settings import SHAPLEY, Settings
 from forsooth.wording import by_name
 
 UNSAID = ("grad_cam", "lime_superpixels")  # what they did here cannot be known from the paper
-BY_ROW = "{}-{:.0%} {:.2f}"  # end and fraction of a row of the published table, and our ρ
-ERROR = "{line.method} {line.end}-{line.fraction:.0%} {line.published} → {line.corrected}"
+BY_ROW = "{end}-{fraction:.0%} {rho:.2f}"  # end and fraction of a row of the published table, and our ρ
+ERROR = "{method} {end}-{fraction:.0%} {published} → {corrected}"
 HOLDS = {0.7: "holds", 0.4: "holds in part", -1.0: "does not hold"}  # from this median of Spearman's ρ on
 
 
@@ -56,11 +56,10 @@ def on_order(both: DataFrame, title: str, settings: Settings) -> list[str]:
     rho = orders(both)
     order = rho["rho"].median()
     holds = next((word for least, word in HOLDS.items() if order >= least), "is inconclusive")
-    by_row = ", ".join(map(BY_ROW.format, rho["end"], rho["fraction"], rho["rho"]))
     return [
         f"{title}, {settings.models[0]}: the published order of methods in a row {holds}. Spearman's ρ between the two "
         f"orders has median {order:.2f} over the ten rows.{on_all_numbers(both, settings)}",
-        f"ρ by row: {by_row}.",
+        f"ρ by row: {', '.join(worded(rho, BY_ROW))}.",
     ]
 
 
@@ -92,11 +91,11 @@ def on_errata(both: DataFrame, settings: Settings) -> list[str]:
         return []
     moved = both[both["corrected"].ne(both["published"])]
     corrected = both.assign(published=both["corrected"])
-    rho = orders(corrected).set_index(["end", "fraction"])["rho"]
-    errors = [ERROR.format(line=line) for line in moved.itertuples()]
-    rows = ", ".join(BY_ROW.format(*key, rho[key]) for key in zip(moved["end"], moved["fraction"], strict=True))
+    rho = orders(corrected)
+    errors = ", ".join(worded(moved, ERROR))
+    rows = ", ".join(worded(moved.merge(rho), BY_ROW))
     return [
-        f"With printing errors corrected ({', '.join(errors)}): median ρ {rho.median():.2f}, of these rows {rows}."
+        f"With printing errors corrected ({errors}): median ρ {rho['rho'].median():.2f}, of these rows {rows}."
         f"{on_all_numbers(corrected, settings)}"
     ]
 

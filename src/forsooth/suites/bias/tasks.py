@@ -15,6 +15,7 @@ from forsooth.models import weights
 from forsooth.models.recipes import Recipe
 from forsooth.records import Cell, Dataset, Facts, Row, UsageError
 from forsooth.scores import convergence
+from forsooth.scores.verification import share
 from forsooth.suites import choose, networks
 from forsooth.suites import explain as asking
 from forsooth.suites.album import Album
@@ -37,7 +38,7 @@ def train(*, panel: Network, recipe: Recipe, seed: int, device: str) -> Cell:
     module.to(device).eval()
     correct = networks.correct(module, dataset, rows_to_test(panel, dataset), device=device, size=AT_ONCE)
     template = row_of(panel, "training").having(player="")
-    row = networks.accuracy_row(template, correct.double().mean().item(), gate=recipe.gate)
+    row = networks.accuracy_row(template, share(correct), gate=recipe.gate)
     tensors = {**networks.weights_of(module, PREFIX), "correct": correct}
     return Cell((row,), tensors, {**facts, "passed": row.status == "ok", "said": data.notes(dataset)})
 

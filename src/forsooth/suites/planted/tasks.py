@@ -17,6 +17,7 @@ from forsooth.models.normalising import normalised, with_normalising
 from forsooth.models.recipes import Recipe
 from forsooth.models.train import States, fit
 from forsooth.records import NO_MODEL, Cell, Columns, Dataset, Facts, Row
+from forsooth.scores.verification import share
 from forsooth.suites import choose, networks
 from forsooth.suites import explain as explaining
 from forsooth.suites.album import Album
@@ -171,4 +172,4 @@ def untrained(net: str, planted: Dataset) -> nn.Module:
 
 def accuracy_of(model: nn.Module, planted: Dataset, *, device: str) -> float:
     """The share of the test split that is predicted right."""
-    return networks.correct(model, planted, planted.splits["test"], device=device).double().mean().item()
+    return share(networks.correct(model, planted, planted.splits["test"], device=device))

@@ -17,6 +17,7 @@ from forsooth.suites.xaitris import data, strategies, tasks
 from forsooth.suites.xaitris.data import DataSpec, Panel, Photos
 from forsooth.suites.xaitris.questions import Ask
 from forsooth.suites.xaitris.settings import Settings
+from forsooth.wording import paragraphs
 
 ALWAYS_EXACT = 8  # pixels; so small a map is solved at once
 FACTORS = ("size", "scenario", "background", "model")
@@ -47,7 +48,7 @@ def plan(settings: Settings, choice: Choice) -> Plan:
         work += explaining_tasks(methods, this)
     work += sweep_tasks(specs, settings, choice, alphas=settings.sweep, trainings=1)
     work += strategy_tasks(specs, settings)
-    return planning.planned(work, facts(specs) + said_of_bounds(specs, settings))
+    return planning.planned(work, facts(specs, settings))
 
 
 def datasets(settings: Settings, choice: Choice) -> Iterator[tuple[str, Dataset]]:
@@ -176,16 +177,9 @@ def bounds(settings: Settings, spec: DataSpec) -> Facts:
     return {"emd_tolerance": settings.emd_tolerance}
 
 
-def said_of_bounds(specs: Sequence[DataSpec], settings: Settings) -> tuple[str, ...]:
-    """Which earth mover's scores are no exact ones."""
-    sizes = sorted({spec.setting.size for spec in specs if bounds(settings, spec)})
-    words = "the earth mover's score is the middle of proven bounds, off by at most"
-    return tuple(f"At {size}×{size} {words} {settings.emd_tolerance:g}: see `emd_error`." for size in sizes)
-
-
-def facts(specs: Sequence[DataSpec]) -> tuple[str, ...]:
-    """What a reader must know of the data."""
-    for spec in specs:
-        if spec.setting.scenario == "MULT" and spec.setting.variant.product == "pattern":
-            return ("MULT follows the printed equation 2, whose signal vanishes: networks stay at chance there.",)
-    return ()
+def facts(specs: Sequence[DataSpec], settings: Settings) -> list[str]:
+    """What a reader must know of the data and of scores that are no exact ones, in facts.jinja."""
+    kinds = {(spec.setting.scenario, spec.setting.variant.product) for spec in specs}
+    bounded = [spec.setting.size for spec in specs if bounds(settings, spec)]
+    vanishing = ("MULT", "pattern") in kinds
+    return paragraphs(__package__, "facts.jinja", settings=settings, vanishing=vanishing, bounded=bounded)

@@ -8,7 +8,7 @@ from itertools import product
 from pandas import DataFrame
 
 from forsooth import names, papers
-from forsooth.frames import only
+from forsooth.frames import only, worded
 from forsooth.records import Choice, Judgement, Line, Outcome, Plan, Reproduction, Sentences, Task
 from forsooth.suites.verdicts import judgement
 from forsooth.suites.xaitris import few_samples, reproduce_alphas, reproduce_boxes, reproduce_costs, settings
@@ -107,7 +107,7 @@ def without_signal(table: DataFrame) -> Sentences:
     if "paper" not in table:
         return
     vanished = only(table[table["paper"].lt(60)], scenario="MULT")
-    cells = ", ".join(NAME.format_map(row) for _, row in vanished.iterrows())
+    cells = ", ".join(worded(vanished, NAME))
     if cells:
         yield (
             f"At chance as printed: {cells}. Equation 2 divides the pattern by its norm over the whole dataset before "

@@ -8,9 +8,9 @@ import numpy as np
 from pandas import DataFrame
 
 from forsooth import papers
-from forsooth.frames import gap_between, lines_by, only, without
-from forsooth.records import Choice, Judgement, Line, Outcome, Plan, Reproduction, Sentences
-from forsooth.stats import Interval, mean_interval
+from forsooth.frames import gap_between, lines_by, only, without, worded
+from forsooth.records import Choice, Judgement, Outcome, Plan, Reproduction, Sentences
+from forsooth.stats import mean_interval
 from forsooth.suites.verdicts import above, below, judgement
 from forsooth.suites.xaitris.plan import chosen_data, sweep_tasks
 from forsooth.suites.xaitris.settings import LARGE, SMALL, Settings
@@ -19,7 +19,10 @@ CHANCE = 0.55  # a mean accuracy below it is no more than chance here; the publi
 ENOUGH = 0.8  # the paper's threshold
 NEAR = 3.0  # points within which a published number counts as met
 FACTORS = ["scenario", "background", "model"]
-MISSED = "{scenario}-{background} {model} at alpha {alpha:g}: published {accuracy} %, ours {found}."
+MISSED = (
+    "{scenario}-{background} {model} at alpha {alpha:g}: published {accuracy} %, "
+    "ours {ours:.2f} [{low:.2f}, {high:.2f}], n = {trainings}."
+)
 
 
 @dataclass(frozen=True)
@@ -48,9 +51,7 @@ def judge(outcome: Outcome, *, published: str) -> Judgement:
     table = summary(rows)
     lines = [*at_chance(rows), *rigid(rows), *sweet_spots(rows)]
     if published:
-        printed = papers.table(published)
-        printed["model"] = printed["model"].str.lower()
-        table = table.merge(printed, on=[*FACTORS, "alpha"], how="left")
+        table = papers.beside(table, published, [*FACTORS, "alpha"], accuracy="accuracy")
         lines += met(table)
     return judgement(table.round(2), lines)
 
@@ -116,12 +117,7 @@ def met(table: DataFrame) -> Sentences:
         return ["None of the published strengths was tried."]
     off = (known["ours"] - known["accuracy"]).abs() > NEAR
     came = f"{(~off).sum()} of {len(known)} published accuracies come out within {NEAR:g} points."
-    return [came, *(missed(line) for _, line in known[off].iterrows())]
-
-
-def missed(line: Line) -> str:
-    found = Interval(line["ours"], line["low"], line["high"], int(line["trainings"]))
-    return MISSED.format_map({**line, "found": found})
+    return [came, *worded(known[off], MISSED)]
 
 
 def figure(name: str, title: str, suite: Settings, alphas: Sequence[float], published: str) -> Reproduction:
