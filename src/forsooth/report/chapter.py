@@ -21,7 +21,7 @@ from forsooth.report.promises import gap_table
 from forsooth.report.reasons import by_reason, skipped_by_reason
 from forsooth.report.tables import accuracies, display, failures, settings, skips, times, unless_missing
 from forsooth.report.verdict import NOTABLE, caution, verdict
-from forsooth.wording import joined, number, share, text
+from forsooth.wording import agreeing, joined, number, share, text
 
 SAME_MAPS = ("end", "fraction")  # factors that ask the same maps in another way
 
@@ -146,7 +146,7 @@ def _maps_scored(table: Medians) -> Written:
     asked = [name for name in table.panels if name not in SAME_MAPS]
     maps = scores.drop_duplicates([*asked, "method", "model_seed", "sample"])
     lost = share(scores["failed"].mean()) if len(scores) else "–"
-    panels = "panel" if len(table.panels) == 1 else "panels"
+    panels = agreeing(table.panels, "panel", "panels")
     return {panels: str(len(table.panels)), "maps scored": f"{len(maps):,}", "of them without a score": lost}
 
 

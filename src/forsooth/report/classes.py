@@ -7,7 +7,7 @@ from pandas import DataFrame
 from forsooth.frames import only
 from forsooth.names import grouped
 from forsooth.report.aggregate import Results, panel_names
-from forsooth.wording import with_text
+from forsooth.wording import by_name, with_text
 
 ONE_BY_ONE = 4  # classes that are counted by name; of more, the least and the most are given
 NO_FACTORS = ("role", "class", "count")
@@ -44,6 +44,6 @@ def _counts(lines: DataFrame) -> str:
         return ""
     counts = lines["count"]
     if len(lines) <= ONE_BY_ONE:
-        return ", ".join(f"{name}: {count}" for name, count in zip(lines["class"], counts, strict=True))
+        return by_name(lines.set_index("class")["count"], "{}: {}")
     each = " to ".join(map(str, dict.fromkeys([counts.min(), counts.max()])))
     return f"{counts.sum()}: {each} of each of {len(lines)} classes"

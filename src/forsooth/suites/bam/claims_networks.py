@@ -5,10 +5,10 @@ from collections.abc import Mapping
 from pandas import DataFrame
 
 from forsooth import papers
-from forsooth.frames import worded
 from forsooth.stats import Interval
 from forsooth.stats.correlations import spearman
 from forsooth.suites.verdicts import holding, outcome, verdict
+from forsooth.wording import by_name
 
 PREMISE = -0.7  # Spearman's ρ between k and the drop that the embedded data must reach
 FEWEST_KS = 3  # k that have an order
@@ -77,7 +77,7 @@ def claims_drop(drops: DataFrame) -> list[str]:
     if len(drops) < FEWEST_KS:
         return ["Too few k to say whether the drop falls with k."]
     order = spearman(drops["k"], drops["value"])
-    points = ", ".join(worded(drops.assign(value=100 * drops["value"]), "{k:g}: {value:.0f}"))
+    points = by_name(100 * drops.set_index("k")["value"], "{:g}: {:.0f}")
     holds = order.rho <= PREMISE
     lines = [
         f"The accuracy drop falls as k grows (Spearman's rho <= {PREMISE}): {outcome(holds, not holds)}. "

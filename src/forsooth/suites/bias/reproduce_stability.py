@@ -13,7 +13,7 @@ from pandas import DataFrame
 from torch import Tensor
 
 from forsooth.engine import task
-from forsooth.frames import only
+from forsooth.frames import only, worded
 from forsooth.games.shapley import Estimate
 from forsooth.records import WHOLE, Cell, Choice, Facts, Judgement, Outcome, Plan, Reproduction, Row, Task
 from forsooth.scores import bias as scores
@@ -158,7 +158,7 @@ def judge_proposition_1(outcome: Outcome) -> Judgement:
     rows = part_rows(outcome, "proposition_1", value="factor", counts=("size",))
     table = rows[["method", "end", "fraction", "size", "factor"]]
     by_size = table.groupby(["fraction", "size"], as_index=False)["factor"].median()
-    factors = ", ".join(map("{:.0f} for |S| = {}".format, by_size["factor"], by_size["size"]))
+    factors = ", ".join(worded(by_size, "{factor:.0f} for |S| = {size}"))
     times = by_size["factor"] / by_size["size"]
     ends = {"off": abs(times.iloc[0] - 1), "largest": times.iloc[-1]}
     return judgement(table.round(3), [PROPOSITION_1.format(title=title_of(rows), factors=factors, **ends)])

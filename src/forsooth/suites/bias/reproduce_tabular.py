@@ -89,8 +89,8 @@ def plan_figure_8(settings: Settings, choice: Choice) -> Plan:
 def judge_figure_8(outcome: Outcome) -> Judgement:
     """Fig. 8: M_bias of every method on tables, with exact Shapley values as the anchor."""
     by_dataset = score_rows(outcome.rows).groupby("dataset", sort=False)
-    tables = [means(rows).assign(dataset=name) for name, rows in by_dataset]
-    words = [f"{ours['dataset'].iloc[0]}: {on_least_biased(ours)}" for ours in tables]
+    tables = {str(name): means(rows).assign(dataset=name) for name, rows in by_dataset}
+    words = [f"{name}: {on_least_biased(ours)}" for name, ours in tables.items()]
     return judgement(rounded(concat(tables, ignore_index=True)), words)
 
 

@@ -21,6 +21,7 @@ from forsooth.suites.planted.data import DataSpec
 from forsooth.suites.planted.questions import Ask
 from forsooth.suites.planted.settings import RELEASED_MAPS, Output, Settings, check
 from forsooth.suites.planted.tasks import explain, show, train
+from forsooth.wording import paragraphs
 
 FACTORS = ("experiment", "manipulation", "presence", "visibility", "r", "model")
 SECTIONS = {"5.1": 1, "5.3": 3, "5.4": 4, "border": 4}  # experiment -> the section whose artefacts it draws
@@ -255,12 +256,6 @@ def title(panel: Panel) -> str:
     return words.format(panel.place)
 
 
-def facts(settings: Settings) -> tuple[str, ...]:
-    sentences = (
-        "Ranked is 5.1, on images that have the artefact: labels are redrawn with r = 0.5, so that the joint "
-        "effective region alone can tell them, and a constant map scores its share of the image.",
-        "Maps are of the predicted class. In the examples y=1 has the artefact and y=0 has not; truth is the region.",
-    )
-    if settings.strength == 1 and settings.level is None:
-        return sentences
-    return (*sentences, f"Artefacts are more visible than in the paper, since images have {settings.side} px.")
+def facts(settings: Settings) -> list[str]:
+    """What a reader of the page must know, in facts.jinja."""
+    return paragraphs(__package__, "facts.jinja", settings=settings)

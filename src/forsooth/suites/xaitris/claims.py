@@ -130,19 +130,18 @@ def edge_detector(tables: Tables) -> Sentences:
 
 def against_nulls(tables: Tables) -> Sentences:
     """Most methods beat every map that never looks at the network, in most panels."""
-    found = [against_best_null(table) for table in tables.values() if rivals(table)]
-    if found:
-        most = [better > MOST for better, _ in found]
-        least = [worse > MOST for _, worse in found]
-        share = share_interval(most)
-        yield verdict(NULLS_LOSE, share, holds=share.mean > MOST, fails=share_interval(least).mean > MOST)
+    found = DataFrame([against_best_null(table) for table in tables.values() if rivals(table)]) > MOST
+    if len(found):
+        share = share_interval(found["better"])
+        yield verdict(NULLS_LOSE, share, holds=share.mean > MOST, fails=found["worse"].mean() > MOST)
 
 
-def against_best_null(table: DataFrame) -> tuple[float, float]:
+def against_best_null(table: DataFrame) -> dict[str, float]:
     """The shares of methods clearly better and clearly worse than the null of the best median."""
     best = str(table[rivals(table)].median().idxmax())
     found = [paired(table, method, best) for method in of_methods(table)]
-    return sum(one.low > 0 for one in found) / len(found), sum(one.high < 0 for one in found) / len(found)
+    count = len(found)
+    return {"better": sum(one.low > 0 for one in found) / count, "worse": sum(one.high < 0 for one in found) / count}
 
 
 def lime_fails(tables: Tables) -> Sentences:

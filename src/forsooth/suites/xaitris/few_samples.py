@@ -4,7 +4,7 @@ import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from pandas import DataFrame, Series
+from pandas import DataFrame
 from torch import Tensor
 
 from forsooth import scores, seeds
@@ -13,7 +13,7 @@ from forsooth.counted import counted
 from forsooth.engine import make_task, task
 from forsooth.frames import only, without
 from forsooth.names import find
-from forsooth.records import Cell, Choice, Facts, Judgement, Line, Names, Outcome, Plan, Row
+from forsooth.records import Cell, Choice, Facts, Judgement, Names, Outcome, Plan, Row
 from forsooth.scores.localisation import nonzero_pixels
 from forsooth.suites import explain
 from forsooth.suites.planning import planned
@@ -21,6 +21,7 @@ from forsooth.suites.xaitris import data, questions
 from forsooth.suites.xaitris import plan as suite
 from forsooth.suites.xaitris import settings as presets
 from forsooth.suites.xaitris.data import DataSpec
+from forsooth.wording import paragraphs
 
 # Methods of the catalogue that differ in how the values under the masks become a map.
 ESTIMATORS = {
@@ -42,8 +43,6 @@ ONE_NETWORK = presets.Settings(
     output="probabilities",
 )
 SCORES = ("ima", "precision")
-RANGE = "{ima:.3f} [{ima_low:.3f}, {ima_high:.3f}]"
-NOTHING = "nothing with {masks:,} masks: {status}"
 
 
 @dataclass(frozen=True)
@@ -187,30 +186,9 @@ def scored_by(rows: DataFrame, metric: str) -> DataFrame:
 
 
 def verdict(table: DataFrame) -> str:
-    """What each estimator gains by masks, against random maps."""
+    """What each estimator gains by masks, against random maps, in few_samples.jinja."""
     random = only(table, estimator=RANDOM).iloc[0]
-    lines = [f"Random maps: median IMA {RANGE.format_map(random)} over {random['draws']} draws."]
-    for name, group in without(table, estimator=RANDOM).groupby("estimator", sort=False):
-        scored = only(group, status="ok")
-        words = [_words(line) for _, line in group.iterrows()]
-        above = scored[scored["ima_low"] > random["ima_high"]]["masks"]
-        below = scored[scored["ima_high"] < random["ima_low"]]["masks"]
-        words.append(f"every draw above every random one: {_masks(above)}; below: {_masks(below)}")
-        lines.append(f"{name}: {'; '.join(words)}.")
-    return "\n".join(lines) + "\n"
-
-
-def _words(line: Line) -> str:
-    """One number of masks: what came out, or why nothing did."""
-    if line["status"] != "ok":
-        return NOTHING.format_map(line)
-    words = RANGE + " with {masks:,} masks"
-    if line["zero"]:
-        words += ", {zero:.0%} of maps empty"
-    return words.format_map(line)
-
-
-def _masks(numbers: Series) -> str:
-    if numbers.empty:
-        return "never"
-    return f"with {', '.join(f'{number:,}' for number in numbers)} masks"
+    others = without(table, estimator=RANDOM)
+    others = others.assign(above=others["ima_low"] > random["ima_high"], below=others["ima_high"] < random["ima_low"])
+    estimators = {name: own.to_dict("records") for name, own in others.groupby("estimator", sort=False)}
+    return "\n".join(paragraphs(__package__, "few_samples.jinja", random=random, estimators=estimators)) + "\n"
