@@ -5,7 +5,7 @@ No picture is stored but the patched ones: a task makes its images again from th
 
 import dataclasses
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 
 import torch
@@ -79,21 +79,31 @@ def train(
     side = dataset.x.shape[-1]
     classes = len(dataset.y.unique())
     build = partial(models.architecture(arch).function, size=side, classes=classes)
-    facts: Facts = {"said": notes(spec.world)}
-    if weights is not None:
-        module: nn.Module = files.load_same(build(), weights)
-    else:
-        fitted = training.fit(build, dataset, recipe, seed=seed, device=device, start=initial_weights)
-        module = fitted.module
-        facts["epochs"] = fitted.epochs
+    fit = partial(training.fit, build, dataset, recipe, seed=seed, device=device, start=initial_weights)
+    module, origin = read_or_fitted(build, fit, weights)
     right = networks.correct(module.to(device), dataset, dataset.splits["test"], device=device)
     template = panel.row("training").having(dataset=dataset.name, net=net.name, k=net.k)
     row = networks.accuracy_row(template, share(right), gate=recipe.gate)
-    passed = row.status == "ok"
-    if not passed and net.label == "object" and not spec.world.same_objects:
-        row = row.having(message=row.message + EASIER)
-    facts |= to_plain(NetworkFacts(net.name, net, arch, classes, side, passed, share(right)))
-    return Cell(rows=(row,), tensors=networks.weights_of(module.cpu()), facts=facts)
+    own = NetworkFacts(net.name, net, arch, classes, side, row.status == "ok", share(right))
+    facts = {"said": notes(spec.world), **origin, **to_plain(own)}
+    return Cell(rows=(advised(row, net, spec),), tensors=networks.weights_of(module.cpu()), facts=facts)
+
+
+def read_or_fitted(
+    build: Callable[[], nn.Module], fit: Callable[[], training.Trained], weights: WeightsFile | None
+) -> tuple[nn.Module, Facts]:
+    """The network with the weights of a file, or trained; and in how many epochs it was."""
+    if weights is not None:
+        return files.load_same(build(), weights), {}
+    fitted = fit()
+    return fitted.module, {"epochs": fitted.epochs}
+
+
+def advised(row: Row, net: NetSpec, spec: DataSpec) -> Row:
+    """The row of a training; where a network did not learn to tell objects apart, it says what makes that easier."""
+    if row.status == "ok" or net.label != "object" or spec.world.same_objects:
+        return row
+    return row.having(message=row.message + EASIER)
 
 
 def normalised(dataset: Dataset) -> Dataset:
