@@ -26,6 +26,13 @@ def is_file(value: Any) -> bool:
     return isinstance(value, str | Path) and (Path(value).suffix in FILES or is_table(value))
 
 
+def word(value: Any) -> str:
+    """The value where it is a word; empty where it is numbers, in memory or in a file."""
+    if isinstance(value, str) and not is_file(value):
+        return value
+    return ""
+
+
 def is_table(value: Any) -> bool:
     """Whether this names a table with a line of names, as far as one can tell from its end."""
     return isinstance(value, str | Path) and str(value).lower().endswith(TABLES)

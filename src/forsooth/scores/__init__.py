@@ -49,12 +49,13 @@ def metrics(wanted: Iterable[str]) -> tuple[Metric, ...]:
     return tuple(metric(name) for name in wanted)
 
 
-def check_reads(metrics: Iterable[Metric], given: Collection[str], words: str) -> None:
-    """UsageError where one of the metrics reads more than what is given, which the words name."""
+def check_reads(metrics: Iterable[Metric], given: Collection[str]) -> None:
+    """UsageError where one of the metrics reads more than what is given beside the map."""
+    most = f"{' and '.join(given)} beside the map"
     for one in metrics:
         lost = [name for name in one.reads if name not in given]
         if lost:
-            raise UsageError(f"`metrics` must read no more than {words}; {one.name} reads {', '.join(lost)}, too")
+            raise UsageError(f"`metrics` must read no more than {most}; {one.name} reads {', '.join(lost)}, too")
 
 
 def metric(name: str) -> Metric:

@@ -178,7 +178,10 @@ def misshapen(maps: Any, x: Tensor) -> str:
         return f"the map must be a torch tensor with the shape of x {shape}, got {type(maps).__name__}"
     if maps.is_complex():
         return f"the map must be real numbers, got {maps.dtype}"
-    return f"the map must have the shape of x {shape}, got {tuple(maps.shape)}"
+    cure = ""
+    if len(shape) > 2 and maps.shape == (shape[0], *shape[2:]):
+        cure = ": maps[:, None].expand_as(x) gives all channels of a place its value"
+    return f"the map must have the shape of x {shape}, got {tuple(maps.shape)}{cure}"
 
 
 def with_game(method: Method, game: Mapping[str, Any]) -> Method:

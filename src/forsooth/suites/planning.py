@@ -37,7 +37,7 @@ def metrics(settings: Any) -> tuple[Metric, ...]:
 
 def check_metrics(settings: Any, given: Collection[str]) -> None:
     """UsageError where a metric of the settings reads more than the suite gives it beside the map."""
-    scores.check_reads(metrics(settings), given, f"{' and '.join(given)} beside the map")
+    scores.check_reads(metrics(settings), given)
 
 
 def versions(metrics: Iterable[str]) -> dict[str, int]:

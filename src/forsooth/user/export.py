@@ -14,7 +14,7 @@ from torch import Tensor
 
 from forsooth import names, seeds, store
 from forsooth.adapters import inputs
-from forsooth.records import Choice, Dataset, Suite, UsageError
+from forsooth.records import Choice, Dataset, Names, Suite, UsageError
 from forsooth.suites import choose
 
 FILE = "samples.npz"
@@ -31,7 +31,7 @@ class Samples:
     """
 
     name: str
-    ids: tuple[str, ...]
+    ids: Names
     truth: Tensor
     x: Tensor | None = None
 

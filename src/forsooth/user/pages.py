@@ -12,7 +12,7 @@ from torch import Tensor
 
 from forsooth import runs
 from forsooth.adapters.methods import NamedMethod
-from forsooth.records import Facts
+from forsooth.records import Facts, Line
 from forsooth.suites.album import Album
 from forsooth.user.results import Result, as_text, times
 
@@ -39,12 +39,12 @@ class Page:
     suite: str
     question: str
     command: str
-    settings: Mapping[str, Any]
+    settings: Facts
     seed: int = 0
-    methods: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    methods: Mapping[str, Facts] = field(default_factory=dict)
     facts: Sequence[str] = ()
-    scores: Mapping[str, Any] = field(default_factory=dict)
-    rows: Sequence[Mapping[str, Any]] = ()
+    scores: Facts = field(default_factory=dict)
+    rows: Sequence[Line] = ()
     album: Album = field(default_factory=partial(Album, {}))
     seen: str = ""
     seconds: float = 0.0

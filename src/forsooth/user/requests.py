@@ -1,7 +1,7 @@
 """What the user's requests have in common: words that a task can carry, and a folder for the answer."""
 
 import shlex
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
@@ -78,7 +78,7 @@ def can_be_typed(value: Any) -> bool:
     return all(isinstance(part, str | Path | int | float | None) for part in parts)
 
 
-def typed(door: str, options: Mapping[str, Any], *words: Any) -> str:
+def typed(door: str, options: Facts, *words: Any) -> str:
     """The line at the terminal; of several values with commas between them, of None and of no values nothing."""
     line = ["forsooth", door, *map(str, words)]
     for name, value in options.items():

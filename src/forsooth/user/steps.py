@@ -12,7 +12,7 @@ from torch import Tensor
 from forsooth.adapters.methods import NamedMethod
 from forsooth.engine import Progress, execute, make_task
 from forsooth.progress import fitting_progress
-from forsooth.records import Cell, Facts, Task
+from forsooth.records import Cell, Facts, Task, Tensors
 from forsooth.scores.promises import completeness_gap
 from forsooth.store import Store
 from forsooth.suites import explain
@@ -38,6 +38,10 @@ class Step:
     needs: tuple[Key, ...] = ()
 
 
+Steps = dict[Key, Step]
+Cells = Mapping[Key, Cell]  # what the steps gave
+
+
 def in_pieces(
     kind: str,
     title: str,
@@ -46,9 +50,9 @@ def in_pieces(
     work: Callable[..., Cell],
     task: Callable[..., Cell],
     **arguments: Any,
-) -> dict[Key, Step]:
+) -> Steps:
     """Steps for `size` of the inputs each; `work` and `task` take `start` and `stop` beside the arguments."""
-    steps: dict[Key, Step] = {}
+    steps: Steps = {}
     for start in range(0, count, size):
         piece = {**arguments, "start": start, "stop": min(start + size, count)}
         name = f"{title}: inputs {start} to {piece['stop'] - 1}"
@@ -56,19 +60,24 @@ def in_pieces(
     return steps
 
 
-def of_kind(cells: Mapping[Key, Cell], kind: str) -> list[Cell]:
+def joined_tensors(pieces: Sequence[Cell]) -> Tensors:
+    """The tensors of all pieces, one piece behind the other."""
+    return {name: torch.cat([piece.tensors[name] for piece in pieces]) for name in pieces[0].tensors}
+
+
+def of_kind(cells: Cells, kind: str) -> list[Cell]:
     """The cells of the steps of one kind, in their order."""
     return [cell for (own, _), cell in cells.items() if own == kind]
 
 
 def carry_out(
-    steps: Mapping[Key, Step],
-    shared: Mapping[str, Any] | None,
+    steps: Steps,
+    shared: Facts | None,
     folder: Path | None,
     *,
     workers: int,
     progress: Progress | None,
-) -> dict[Key, Cell]:
+) -> Cells:
     """The cells of all steps: kept in the folder where any process can do the work again.
 
     shared  arguments that all tasks have; None where the model or a method lives in memory
@@ -79,7 +88,7 @@ def carry_out(
     return do_in_store(steps, shared, Store(folder / "store"), workers=workers, progress=bar)
 
 
-def do_here(steps: Mapping[Key, Step], progress: Progress) -> dict[Key, Cell]:
+def do_here(steps: Steps, progress: Progress) -> Cells:
     """The cells of all steps, made in this process."""
     cells: dict[Key, Cell] = {}
     progress.start(total=len(steps), done=0)
@@ -90,9 +99,7 @@ def do_here(steps: Mapping[Key, Step], progress: Progress) -> dict[Key, Cell]:
     return cells
 
 
-def do_in_store(
-    steps: Mapping[Key, Step], shared: Mapping[str, Any], cells: Store, *, workers: int, progress: Progress
-) -> dict[Key, Cell]:
+def do_in_store(steps: Steps, shared: Facts, cells: Store, *, workers: int, progress: Progress) -> Cells:
     """The cells of all steps, made by tasks; what the store has is not made again."""
     tasks: dict[Key, Task] = {}
     for key, step in steps.items():
@@ -102,7 +109,7 @@ def do_in_store(
     return {key: cells.read(task.key) for key, task in tasks.items()}
 
 
-def shared_arguments(words: Mapping[str, Any] | None, digest: str, methods: Sequence[NamedMethod]) -> Facts | None:
+def shared_arguments(words: Facts | None, digest: str, methods: Sequence[NamedMethod]) -> Facts | None:
     """What all tasks of a request carry; None where something of it lives in memory."""
     if words is None or not all(method.portable for method in methods):
         return None

@@ -7,7 +7,7 @@ from forsooth.adapters.methods import NamedMethod
 from forsooth.records import Method
 from forsooth.surroundings import same_tensor
 from forsooth.user.check import result, verdicts
-from forsooth.user.check.evidence import Evidence, Trial, same_maps
+from forsooth.user.check.evidence import NOT_MADE, Evidence, Trial, same_maps
 
 X = torch.ones(3, 2)
 MAP = Trial(X, "", "", 0.3)
@@ -35,7 +35,7 @@ def test_identical_is_to_the_bit_and_nan_equals_nan():
     nan = torch.tensor([1.0, torch.nan])
     assert same_tensor(nan, nan.clone()) and not same_tensor(nan, torch.tensor([1.0, 2.0]))
     assert not same_tensor(X, X.double()) and not same_tensor(X, X[:1])
-    assert not same_maps(MAP, LOST) and not same_maps(MAP, None) and same_maps(MAP, MAP)
+    assert not same_maps(MAP, LOST) and not same_maps(MAP, NOT_MADE) and same_maps(MAP, MAP)
 
 
 @pytest.mark.parametrize(

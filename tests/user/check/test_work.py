@@ -22,9 +22,9 @@ from forsooth import cli
 from forsooth.attributions import METHODS
 from forsooth.models import specimens
 from forsooth.records import Method, UsageError
+from forsooth.suites.explain import misshapen
 from forsooth.user.check import verdicts
 from forsooth.user.check.evidence import Evidence, Trial
-from forsooth.user.check.work import wrong_shape as wrong_shape_of
 
 KINDS = ("image 1×8×8", "image 3×16×16", "ViT 1×8×8", "table of 6", "words 5×4")
 PAGE = (Path(__file__).parents[3] / "docs" / "add-one.md").read_text()
@@ -153,7 +153,7 @@ def first_class_only(model, x, target):
 
 
 BAD = [
-    (wrong_shape, "shape", r"must be a tensor with the shape of x \(3, 6\), got \(3,\)"),
+    (wrong_shape, "shape", r"must have the shape of x \(3, 6\), got \(3,\)"),
     (raises, "runs", r"ValueError: no map today \(.*test_work.py, line "),
     (leaves, "runs", r"SystemExit: 3 \(.*test_work.py, line "),
     (too_few, "runs", r"TypeError: too_few\(\) takes 2 positional arguments but 3 were given \(.*test_work.py, line "),
@@ -396,7 +396,7 @@ def test_at_the_terminal(monkeypatch, capsys):
     assert "own_methods:RECORD keeps the contract" in capsys.readouterr().out
     assert terminal(monkeypatch, "own_methods:wrong_shape", "--quiet") == 1
     printed = capsys.readouterr().out
-    assert "breaks the contract. To fix:" in printed and "with the shape of x (3, 6), got (3, 3)" in printed
+    assert "breaks the contract. To fix:" in printed and "have the shape of x (3, 6), got (3, 3)" in printed
 
 
 def test_brackets_are_printed_as_they_are(tmp_path, monkeypatch, capsys):
@@ -443,9 +443,9 @@ def test_the_page_says_what_is_printed(tmp_path, monkeypatch):
 
 def test_a_map_without_channels_is_told_how_to_have_them():
     x = torch.zeros(2, 3, 4, 4)
-    assert "maps[:, None].expand_as(x) gives all channels" in wrong_shape_of(x.sum(1), x)
-    assert "expand_as" not in wrong_shape_of(x[:, 0, 0], x) + wrong_shape_of(x[:1], x)
-    assert wrong_shape_of(x, x) == "" and "list, which is no tensor" in wrong_shape_of([1], x)
+    assert "maps[:, None].expand_as(x) gives all channels" in misshapen(x.sum(1), x)
+    assert "expand_as" not in misshapen(x[:, 0, 0], x) + misshapen(x[:1], x)
+    assert "must be a torch tensor" in misshapen([1], x) and "got list" in misshapen([1], x)
 
 
 def without_channels(model, x, target):

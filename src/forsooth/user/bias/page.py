@@ -10,6 +10,7 @@ from torch import Tensor
 from forsooth import scores
 from forsooth.adapters.methods import NamedMethod
 from forsooth.counted import ABSENT
+from forsooth.names import grouped
 from forsooth.records import NO_MODEL, SCORED
 from forsooth.runs import described_metric
 from forsooth.scores import bias
@@ -103,8 +104,8 @@ def shown_inputs(target: Sequence[int]) -> Iterator[tuple[int, int, int]]:
     >>> list(shown_inputs([1, 0, 1]))
     [(0, 0, 1), (1, 0, 0), (1, 1, 2)]
     """
-    for label in sorted(set(target))[:MOST]:
-        samples = [sample for sample, own in enumerate(target) if own == label]
+    by_label = grouped((label, sample) for sample, label in enumerate(target))
+    for label, samples in sorted(by_label.items())[:MOST]:
         for place, sample in enumerate(samples[: choose.SHOWN]):
             yield label, place, sample
 

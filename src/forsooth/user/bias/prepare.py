@@ -1,7 +1,6 @@
 """From the user's words to what is explained; all that cannot be is refused here."""
 
 import hashlib
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,7 +13,7 @@ from forsooth.games.baselines import KINDS, baseline
 from forsooth.games.values import Model
 from forsooth.names import unknown
 from forsooth.plain import remembered
-from forsooth.records import UsageError
+from forsooth.records import Facts, UsageError
 from forsooth.suites import choose
 from forsooth.user.bias.request import BiasRequest
 from forsooth.user.bias.seats import is_exact, seated
@@ -93,17 +92,19 @@ def given_of(thing: Any, request: BiasRequest) -> Given:
     data = tables.known(tables.loaded(request.data, "data"), thing)
     columns = inputs.columns_of(own)
     left_out = [str(name) for name in inputs.columns_of(everything) or [] if name not in (columns or [])]
+    table = None
     if tables.wanted(own, data, request.baseline):
-        return Given(own, data, columns, left_out, tables.read(thing, own, data))
-    inputs.check_columns(thing, columns)
-    return Given(own, data, columns, left_out, table=None)
+        table = tables.read(thing, own, data)
+    else:
+        inputs.check_columns(thing, columns)
+    return Given(own, data, columns, left_out, table)
 
 
 def named_baseline(baseline: Any, given: Given) -> Any:
     """The baseline with its columns in the order of the inputs, and what `auto` stands for."""
     if given.table is not None:
         return f"{tables.ROWS}:{tables.rows_of(baseline)}"
-    if isinstance(baseline, str) and baseline == "auto":
+    if inputs.word(baseline) == "auto":
         return "mean"
     return inputs.in_order(baseline, "baseline", given.columns)
 
@@ -124,14 +125,15 @@ def behind_rows(stage: Stage, references: Tensor, baseline: Any) -> Stage:
 
 def data_of(request: BiasRequest, x: Tensor, given: Given, adapted: models.Adapted) -> Tensor:
     """What means are taken over, (k, *shape): the inputs x (n, *shape), or others that the user gave."""
-    data = x
-    if given.data is not None and given.table is not None:
+    if given.data is None:
+        data = x
+    elif given.table is not None:
         data = given.table.data
-    elif given.data is not None and adapted.embed is not None:
+    elif adapted.embed is not None:
         data = adapted.embed(given.data)
-    elif given.data is not None:
+    else:
         data = inputs.like(inputs.in_order(given.data, "data", given.columns), "data", x)
-    if isinstance(request.baseline, str) and request.baseline == "mean" and len(data) == 1:
+    if len(data) == 1 and inputs.word(request.baseline) == "mean":
         raise UsageError("`data` must hold more than one input for the baseline mean, got one: nothing would be hidden")
     return data
 
@@ -158,7 +160,7 @@ def references_of(request: BiasRequest, model: Model, data: Tensor, outputs: Ten
 
 def cut(adapted: models.Adapted, given: Any) -> Stage:
     """What is played, what runs before it, and the layer between them: units:LAYER cuts the module in two."""
-    if not (isinstance(given, str) and given.startswith("units:")):
+    if not inputs.word(given).startswith("units:"):
         return Stage(adapted.model, framed=adapted.framed)
     check_cut(adapted, given)
     assert adapted.module is not None
@@ -182,7 +184,7 @@ def check_cut(adapted: models.Adapted, given: str) -> None:
 
 def by_default(given: Any, adapted: models.Adapted, shown: Tensor) -> Any:
     """Who plays where the user said auto: words, else pixels or features, else patches of an image of many pixels."""
-    if not isinstance(given, str) or given != "auto":
+    if inputs.word(given) != "auto":
         return given
     if adapted.embed is not None:
         return "words"
@@ -198,11 +200,11 @@ def stand_in_of(request: BiasRequest, stage: Stage, x: Tensor, references: Tenso
 
     references  (k, *played shape), drawn from the data
     """
-    kind = request.baseline
+    kind = inputs.word(request.baseline)
     if stage.table is not None:
         return torch.full_like(x[0], tables.HIDDEN), tables.ROWS, stage.rows
-    if not isinstance(kind, str) or inputs.is_file(kind):
-        values, _ = inputs.numbers(kind, "baseline")
+    if not kind:
+        values, _ = inputs.numbers(request.baseline, "baseline")
         if not bool(values.isfinite().all()):
             raise UsageError("`baseline` must be finite numbers, got nan or infinity")
         return baseline(values, stage.reached(x), references), "own", 0
@@ -215,7 +217,7 @@ def stand_in_of(request: BiasRequest, stage: Stage, x: Tensor, references: Tenso
 
 def token_or_kind(baseline: Any, adapted: models.Adapted, x: Tensor) -> Any:
     """The embedding of the token of `token:ID` at every place of x (n, length, dims); any other baseline as it is."""
-    if not isinstance(baseline, str) or not baseline.startswith("token:"):
+    if not inputs.word(baseline).startswith("token:"):
         return baseline
     number = baseline.removeprefix("token:")
     if adapted.token is None or not number.isdecimal():
@@ -238,6 +240,6 @@ def digest(request: BiasRequest, model: str, *tensors: Tensor) -> str:
 
 
 @remembered(1)
-def prepare_again(words: Mapping[str, Any], digest: str) -> Subject:
+def prepare_again(words: Facts, digest: str) -> Subject:
     """The subject of a task's words in this process: read and built once, and the same as where the work began."""
     return rebuilt(prepare, BiasRequest(**words), digest)

@@ -5,7 +5,7 @@ from typing import Any
 
 from forsooth.adapters.methods import MethodLike
 from forsooth.names import unknown
-from forsooth.records import UsageError
+from forsooth.records import Facts, UsageError
 from forsooth.user.requests import plain_words
 
 BUDGET = 50_000_000
@@ -55,7 +55,7 @@ class BiasRequest:
     anchor: str = "permutations"
     budget: int = BUDGET
 
-    def words(self) -> dict[str, Any] | None:
+    def words(self) -> Facts | None:
         """What decides the games, as plain values that a task can carry; None where something lives in memory."""
         words = plain_words(self, without=("methods", "budget"))
         if words is not None and words["anchor"] == "permutations":

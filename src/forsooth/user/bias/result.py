@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
@@ -10,7 +10,7 @@ from torch import Tensor
 
 from forsooth.frames import only
 from forsooth.games.shapley import Estimate
-from forsooth.records import SCORED, Cell, Row
+from forsooth.records import SCORED, Cell, Facts, Line, Row, Tensors
 from forsooth.report.promises import gap_table
 from forsooth.scores import bias
 from forsooth.stats.boards import compared_means, tie_groups
@@ -77,19 +77,19 @@ class Judged:
     kinds: Mapping[str, str]
 
     @property
-    def maps(self) -> dict[str, Tensor]:
+    def maps(self) -> Tensors:
         """method -> (n, players), of those that gave maps."""
         return {name: cell.tensors["players"] for name, cell in self.answers.items() if "players" in cell.tensors}
 
     @property
-    def silent(self) -> dict[str, Mapping[str, Any]]:
+    def silent(self) -> dict[str, Line]:
         """method -> status and message, of those that gave none."""
         return {name: cell.facts for name, cell in self.answers.items() if "players" not in cell.tensors}
 
 
 def tabled(judged: Judged) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The table and the rows of `BiasResult`."""
-    lines = compared(judged.maps, judged.anchor)
+    lines = compared(judged.maps, judged.anchor).to_dict("records")
     for name, facts in judged.silent.items():
         lines.append({"method": name, "group": "", "worst": "", "status": facts["status"], "message": facts["message"]})
     rows = all_rows(judged)
@@ -123,7 +123,7 @@ def rows_of(template: Row, attribution: Tensor, anchor: Estimate, answer: Cell) 
     return explain.promise_rows(template, rows, answer.tensors.get("gap"), range(len(attribution)))
 
 
-def compared(maps: Mapping[str, Tensor], anchor: Estimate) -> list[dict[str, Any]]:
+def compared(maps: Tensors, anchor: Estimate) -> pd.DataFrame:
     """A line for every method that gave maps (n, players), least biased first."""
     names = list(maps)
     nulls = [names.index(name) for name in NULLS]
@@ -145,8 +145,7 @@ def compared(maps: Mapping[str, Tensor], anchor: Estimate) -> list[dict[str, Any
     )
     for null in nulls:
         table[f"beats_{names[null]}"] = differ[:, null] & (scores.mean < scores.mean[null])
-    lines: list[dict[str, Any]] = table.iloc[np.argsort(scores.mean, kind="stable")].to_dict("records")
-    return lines
+    return table.iloc[np.argsort(scores.mean, kind="stable")]
 
 
 def intervals(mean: Floats, half: Floats, *, scale: float) -> dict[str, Floats]:
@@ -154,7 +153,7 @@ def intervals(mean: Floats, half: Floats, *, scale: float) -> dict[str, Floats]:
     return {"m_bias": mean, "low": np.maximum(0.0, mean - half), "high": mean + half, "relative": mean * scale}
 
 
-def states(scores: Scores, maps: Mapping[str, Tensor]) -> dict[str, Any]:
+def states(scores: Scores, maps: Tensors) -> Facts:
     """The columns on failures: their share, and why a method has no score where it has none."""
     lost = scores.failed == 1
     anchored = scores.values.shape[1] > 0

@@ -38,7 +38,7 @@ def seated(given: Any, shown: Tensor) -> Seats:
 
 def labels_of(given: Any, shape: tuple[int, ...]) -> tuple[Tensor, str]:
     """The labels of the players of one input of this shape, and what a player is called."""
-    if not isinstance(given, str) or inputs.is_file(given):
+    if not inputs.word(given):
         return inputs.numbers(given, "players")[0], "players"
     if given.startswith("units:"):
         return players.pixels(shape), "units"

@@ -1,7 +1,7 @@
 """The games and the methods, a piece at a time, and the answer from all pieces."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -20,7 +20,7 @@ from forsooth.games import players
 from forsooth.games.anchors import leverage
 from forsooth.games.shapley import Estimate, exact, joined, permutation
 from forsooth.progress import fitting_progress
-from forsooth.records import Cell, Method
+from forsooth.records import Cell, Facts, Method
 from forsooth.suites import explain
 from forsooth.suites.bias import anchor as anchors
 from forsooth.user.bias import page, price, words
@@ -29,12 +29,33 @@ from forsooth.user.bias.request import BiasRequest
 from forsooth.user.bias.result import END, BiasResult, Judged, tabled
 from forsooth.user.bias.subject import Subject
 from forsooth.user.requests import BLIND, answer_folder
-from forsooth.user.steps import Key, Step, carry_out, gap_of, in_pieces, of_kind, shared_arguments
+from forsooth.user.steps import (
+    Cells,
+    Step,
+    Steps,
+    carry_out,
+    gap_of,
+    in_pieces,
+    joined_tensors,
+    of_kind,
+    shared_arguments,
+)
 
 DEFAULTS = (
     "grad_cam",
-    *("gradient", "gradient_x_input", "smooth_grad", "integrated_gradients", "guided_backprop", "lrp", "deep_lift"),
-    *("deep_shap", "gradient_shap", "kernel_shap", "lime", "shapley_sampling", "pfi"),
+    "gradient",
+    "gradient_x_input",
+    "smooth_grad",
+    "integrated_gradients",
+    "guided_backprop",
+    "lrp",
+    "deep_lift",
+    "deep_shap",
+    "gradient_shap",
+    "kernel_shap",
+    "lime",
+    "shapley_sampling",
+    "pfi",
 )
 ANCHOR = "anchor"
 UNREADABLE = (
@@ -125,7 +146,7 @@ def closed(subject: Subject) -> str:
     return "a network that cannot be cut behind its layer"
 
 
-def steps_of(subject: Subject, chosen: Sequence[NamedMethod]) -> dict[Key, Step]:
+def steps_of(subject: Subject, chosen: Sequence[NamedMethod]) -> Steps:
     """A step for every piece of games, a few inputs each, and for every method.
 
     Where the anchor is sampled, it is sampled once more for the other end of the scale.
@@ -133,7 +154,7 @@ def steps_of(subject: Subject, chosen: Sequence[NamedMethod]) -> dict[Key, Step]
     roles = {ANCHOR: "Shapley values"}
     if not subject.exact:
         roles[END] = "Shapley values, again"
-    steps: dict[Key, Step] = {}
+    steps: Steps = {}
     for role, title in roles.items():
         steps |= in_pieces(role, title, len(subject.x), AT_ONCE, partial(play, subject), play_task, role=role)
     for one in chosen:
@@ -142,7 +163,7 @@ def steps_of(subject: Subject, chosen: Sequence[NamedMethod]) -> dict[Key, Step]
     return steps
 
 
-def judged_from(subject: Subject, chosen: Sequence[NamedMethod], cells: Mapping[Key, Cell]) -> Judged:
+def judged_from(subject: Subject, chosen: Sequence[NamedMethod], cells: Cells) -> Judged:
     """All that is compared, from the cells of all steps."""
     anchor = anchors.joined(of_kind(cells, ANCHOR))
     other_end = anchors.joined(of_kind(cells, END) or of_kind(cells, ANCHOR))
@@ -171,12 +192,12 @@ def skipped(subject: Subject, chosen: Sequence[NamedMethod]) -> dict[str, Cell]:
 
 
 @task("user.bias_play", version=3)
-def play_task(*, words: dict[str, Any], digest: str, role: str, start: int, stop: int) -> Cell:
+def play_task(*, words: Facts, digest: str, role: str, start: int, stop: int) -> Cell:
     return play(prepare_again(words, digest), role=role, start=start, stop=stop)
 
 
 @task("user.bias_explain", version=2)
-def explain_task(*, words: dict[str, Any], digest: str, method: str, version: int, code: str) -> Cell:
+def explain_task(*, words: Facts, digest: str, method: str, version: int, code: str) -> Cell:
     """`version` and `code` change the key with the method."""
     return explain_players(prepare_again(words, digest), methods.named(method, METHODS))
 
@@ -229,8 +250,7 @@ def answer_of(subject: Subject, named: NamedMethod) -> Cell:
         if made.facts["status"] != "ok":
             return made
         parts.append(replace(made, tensors={**made.tensors, "gap": gap_of(named, asked, made)}))
-    tensors = {name: torch.cat([part.tensors[name] for part in parts]) for name in parts[0].tensors}
-    return Cell(tensors=tensors, facts=parts[0].facts)
+    return Cell(tensors=joined_tensors(parts), facts=parts[0].facts)
 
 
 def answer_of_units(subject: Subject, named: NamedMethod) -> Cell:
@@ -254,7 +274,7 @@ def unit_maps(method: Method, subject: Subject) -> Tensor:
 def question(subject: Subject, named: NamedMethod, places: Tensor) -> explain.Question:
     """What a method is asked about the inputs at these places (k,), which follow one another."""
     x, target, stand_in = subject.part(int(places[0]), int(places[-1]) + 1)
-    game: dict[str, Any] = {}
+    game: Facts = {}
     if not named.own:
         game = {"baseline": stand_in, "players": subject.seats.labels.to(x.device)}
     return explain.Question(

@@ -29,11 +29,14 @@ class Trial:
     graded: bool = False
 
 
+NOT_MADE = Trial(None, "", "", 0.0)
+
+
 @dataclass(frozen=True)
 class Evidence:
     """All trials of a method on one kind of input x (n, *shape).
 
-    first, again  the same seed twice
+    first, again  the same seed twice; after a first call without a map no other is made
     reseeded      another seed
     retargeted    other classes
     alone         row -> that input by itself
@@ -44,17 +47,16 @@ class Evidence:
     input: str
     x: Tensor
     first: Trial
-    again: Trial | None = None
-    reseeded: Trial | None = None
-    retargeted: Trial | None = None
+    again: Trial = NOT_MADE
+    reseeded: Trial = NOT_MADE
+    retargeted: Trial = NOT_MADE
     alone: tuple[tuple[int, Trial], ...] = ()
     gap: float = float("nan")
 
     @property
     def trials(self) -> list[Trial]:
         """All of them, in their order."""
-        trials = [self.first, self.again, self.reseeded, self.retargeted, *(trial for _, trial in self.alone)]
-        return [trial for trial in trials if trial is not None]
+        return [self.first, self.again, self.reseeded, self.retargeted, *(trial for _, trial in self.alone)]
 
     @property
     def repeats(self) -> bool:
@@ -62,8 +64,8 @@ class Evidence:
         return same_maps(self.first, self.again)
 
 
-def same_maps(one: Trial, two: Trial | None) -> bool:
+def same_maps(one: Trial, two: Trial) -> bool:
     """Whether two calls gave maps, and the same."""
-    if one.maps is None or two is None or two.maps is None:
+    if one.maps is None or two.maps is None:
         return False
     return same_tensor(one.maps, two.maps)

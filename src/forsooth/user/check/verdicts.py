@@ -104,21 +104,16 @@ def draws(seen: Evidence) -> Verdict:
 
 
 def same_seed(seen: Evidence) -> Verdict:
-    assert seen.again is not None
     if seen.again.maps is None:
         return Verdict("wrong", f"a second call with the same inputs failed: {seen.again.message}")
     if seen.repeats:
         return OK
-    why = ""
-    for name in seen.first.drew:
-        if name != "torch" and not why:
-            why = f"; {DRAWS[name]}"
+    why = "".join(f"; {DRAWS[name]}" for name in seen.first.drew if name != "torch")
     return Verdict("wrong", f"two calls with the same seed give two maps{why}: {SEEDED}")
 
 
 def randomness(seen: Evidence, *, declared: bool | None = None) -> Verdict:
     """declared: what the record says of it; None without a record."""
-    assert seen.reseeded is not None
     if not seen.repeats or seen.reseeded.maps is None:
         return Verdict("inconclusive", "see the line on the same seed")
     if same_maps(seen.first, seen.reseeded):
@@ -150,7 +145,6 @@ def batch(seen: Evidence) -> Verdict:
 
 
 def target(seen: Evidence) -> Verdict:
-    assert seen.again is not None and seen.retargeted is not None
     if seen.retargeted.maps is None:
         return Verdict("wrong", f"with other classes it failed: {seen.retargeted.message}")
     if seen.again.maps is not None and not seen.repeats:

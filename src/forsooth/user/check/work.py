@@ -112,10 +112,9 @@ def called(method: Method, kind: Specimen, seed: int) -> Trial:
     except (Exception, SystemExit) as error:  # a user's method may raise anything, or leave; that is the answer
         return Trial(None, "raised", raised(error, method.function), time.perf_counter() - begun)
     seconds = time.perf_counter() - begun
-    message = wrong_shape(maps, kind.x)
-    if message:
-        return Trial(None, "wrong shape", message, seconds)
-    return Trial(maps.detach().clone(), "", "", seconds)  # a view of x would change with it
+    if isinstance(maps, Tensor) and maps.shape == kind.x.shape:
+        return Trial(maps.detach().clone(), "", "", seconds)  # a view of x would change with it
+    return Trial(None, "wrong shape", explain.misshapen(maps, kind.x), seconds)
 
 
 def lent(method: Method, kind: Specimen, seed: int) -> Facts:
@@ -127,19 +126,6 @@ def lent(method: Method, kind: Specimen, seed: int) -> Facts:
         "truth": kind.x > 0,
         **explain.draws(seed, method.name, kind.samples),
     }
-
-
-def wrong_shape(maps: Any, x: Tensor) -> str:
-    """What is wrong with maps that are no tensor with the shape of x; empty where nothing is."""
-    shape = tuple(x.shape)
-    came = f"{type(maps).__name__}, which is no tensor"
-    if isinstance(maps, Tensor):
-        came = str(tuple(maps.shape))
-        if maps.shape == shape:
-            return ""
-        if len(shape) > 2 and maps.shape == (shape[0], *shape[2:]):
-            came += ": maps[:, None].expand_as(x) gives all channels of a place its value"
-    return f"the map must be a tensor with the shape of x {shape}, got {came}"
 
 
 def raised(error: BaseException, function: Callable[..., Any]) -> str:

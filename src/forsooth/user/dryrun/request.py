@@ -7,12 +7,18 @@ from forsooth import names, plugins
 from forsooth.adapters.trainings import model_name
 from forsooth.attributions import METHODS
 from forsooth.datasets.manipulations import NAMES
-from forsooth.records import Method, UsageError
+from forsooth.records import Method, Names, UsageError
 from forsooth.user.requests import NULLS, typed
 
 PLANNED = (
-    *("saliency", "gradient_x_input", "integrated_gradients", "smooth_grad_50"),
-    *("grad_cam", "guided_backprop", "gradient_shap", "lime_quickshift_200"),
+    "saliency",
+    "gradient_x_input",
+    "integrated_gradients",
+    "smooth_grad_50",
+    "grad_cam",
+    "guided_backprop",
+    "gradient_shap",
+    "lime_quickshift_200",
 )
 SHORT = {"blur": "peripheral_blur", "brightness": "center_brightness", "hue": "striped_hue", "noise": "striped_noise"}
 NET = "residual_small"  # trained where the user gives no training of their own
@@ -36,8 +42,8 @@ class DryRunRequest:
 
     data: str
     train: str | None = None
-    methods: tuple[str, ...] = PLANNED
-    artefacts: tuple[str, ...] = NAMES
+    methods: Names = PLANNED
+    artefacts: Names = NAMES
     size: int = 64
     images: int | None = 2_000
     visibility: int = 3
@@ -81,7 +87,7 @@ def kind_of(method: Method) -> str:
     return {True: "null", False: "method"}[method.null]
 
 
-def artefact_names(words: Iterable[str]) -> tuple[str, ...]:
+def artefact_names(words: Iterable[str]) -> Names:
     """Full names of artefacts, each once; all five where none is named.
 
     >>> artefact_names(["hue", "watermark", "striped_hue"])

@@ -4,14 +4,14 @@ import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from pandas import DataFrame
 
 from forsooth.counted import counted
 from forsooth.frames import only
-from forsooth.records import Facts, UsageError
+from forsooth.records import Facts, Line, UsageError
 from forsooth.report.promises import gap_table
 from forsooth.runs import write_page
 from forsooth.scores.planted import ATTR
@@ -136,7 +136,7 @@ def shares_of(rows: DataFrame, kinds: Mapping[str, str]) -> Shares:
     return shares
 
 
-def line_of(rows: DataFrame, about: Mapping[str, Any], shares: Shares) -> Facts:
+def line_of(rows: DataFrame, about: Line, shares: Shares) -> Facts:
     """What one method scored on one artefact (see `about`), with it and without, from its rows."""
     took_part = counted(rows, ATTR)
     usable = only(took_part, presence="with", failed=False)
@@ -161,7 +161,7 @@ def interval(shares: Shares, key: Key, prefix: str) -> Facts:
     }
 
 
-def finding(line: Mapping[str, Any]) -> str:
+def finding(line: Line) -> str:
     """How well a method shows the artefact where it is present; empty for nulls and where there is no number."""
     if line["kind"] != "method" or line["present"] != line["present"]:
         return ""

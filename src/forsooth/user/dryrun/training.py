@@ -14,7 +14,7 @@ from forsooth.models.gates import Gate
 from forsooth.records import NO_MODEL, Cell, Columns, Dataset, Method, Row
 from forsooth.suites import explain as explaining
 from forsooth.suites.album import Album
-from forsooth.suites.networks import BELOW_GATE, inside
+from forsooth.suites.networks import BELOW_GATE, with_output
 from forsooth.suites.planted import data as planted
 from forsooth.suites.planted import questions
 from forsooth.suites.planted import tasks as planting
@@ -110,12 +110,12 @@ def explain(module: nn.Module, spec: DataSpec, asks: list[Ask], shared: Row, col
     Methods that raise are not tried again by the next run: that would mean to train again.
     """
     images = questions.explained_images(spec, asks[0])  # all are asked about the same
-    layer = inside(models.last_map(module, images.dataset.x[:2].to(asks[0].device)), "0")
+    layer = models.last_map(module, images.dataset.x[:2].to(asks[0].device))
     shown = Album({})
     rows: list[Row] = []
     for ask in asks:
         row = row_of(ask, shared)
-        answer = ask_method(ask, questions.question(asked_model(module, ask), layer, images, ask))
+        answer = ask_method(ask, questions.question(*looked_into(module, layer, ask), images, ask))
         rows += questions.rows_of(answer, row, images, ask)
         about = {**columns, "model": row.model, "method": ask.method}
         album = questions.album_of(answer, images, about, prefix=f"{ask.method} ")
@@ -124,14 +124,11 @@ def explain(module: nn.Module, spec: DataSpec, asks: list[Ask], shared: Row, col
     return shown.cell(rows, drawn=questions.participants(images, columns))
 
 
-def asked_model(module: nn.Module, ask: Ask) -> nn.Module | None:
-    """The model that a method looks at, with the outputs that it explains; None where it looks at none."""
+def looked_into(module: nn.Module, layer: str | None, ask: Ask) -> tuple[nn.Module | None, str | None]:
+    """The model and the layer that a method looks at, with the outputs that it explains; no model for a null."""
     if method_of(ask).null:
-        return None
-    parts = [module]
-    if ask.output == "probabilities":
-        parts.append(nn.Softmax(1))
-    return nn.Sequential(*parts).eval()
+        return None, layer
+    return with_output(module, layer, ask.output)
 
 
 def method_of(ask: Ask) -> Method:

@@ -1,5 +1,6 @@
 """The answer of a dry run in plain words: what each method did with each artefact, and whom to trust."""
 
+from collections import defaultdict
 from collections.abc import Sequence
 
 from pandas import DataFrame
@@ -74,7 +75,7 @@ def trust(methods: DataFrame) -> Facts:
     blind      artefact -> methods that are good for others and not clearly better than random here
     """
     by_method = methods.groupby("method", sort=False)
-    groups: dict[str, list[str]] = {"all": [], "some": [], "hint": [], "none": [], "lost": []}
+    groups: dict[str, list[str]] = defaultdict(list)
     for method, lines in by_method:
         groups[group_of(lines)].append(method)
     shown = only(methods, finding=SHOWS).groupby("method")["artefact"].agg(list)

@@ -2,12 +2,10 @@
 
 import hashlib
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
-import torch
 from torch import Tensor, nn
 
 from forsooth import plugins, seeds
@@ -19,10 +17,9 @@ from forsooth.records import Cell, Facts, UsageError
 from forsooth.scores.functionless import DEFAULT, Patched, Search, functionless
 from forsooth.user.independence.request import IndependenceRequest
 from forsooth.user.requests import rebuilt
-from forsooth.user.steps import Key, Step, in_pieces
+from forsooth.user.steps import Steps, in_pieces, joined_tensors
 
 AT_ONCE = {"cpu": 16, "cuda": 128}  # inputs whose patches one task looks for: so few are lost when the work is stopped
-TENSORS = ("x", "distance", "ratio", "change")
 PATCH = "patch"  # the kind of the steps that look for patches
 
 
@@ -103,7 +100,7 @@ def check_layer(module: nn.Module, layer: str | None) -> None:
         raise UsageError(f"`layer` must be a part of the model, got {layer!r}; known: {', '.join(known[:12])}")
 
 
-def steps_of(case: Case) -> dict[Key, Step]:
+def steps_of(case: Case) -> Steps:
     """A step for the patches of some inputs each."""
     size = AT_ONCE.get(case.x.device.type, AT_ONCE["cpu"])
     work = partial(search, case)
@@ -125,15 +122,15 @@ def search(case: Case, settings: Search, *, start: int, stop: int) -> Cell:
     except RuntimeError as error:  # torch: nothing that was done to the input can be derived
         why = plugins.describe_error(error)
         raise UsageError(f"`model` must let gradients through to its input, but torch says {why}") from error
-    return Cell(tensors={name: getattr(patched, name) for name in TENSORS})
+    return Cell(tensors=vars(patched))
 
 
 def joined(cells: Sequence[Cell]) -> Patched:
     """All inputs with their patches, from the pieces in order."""
-    return Patched(*(torch.cat([cell.tensors[name] for cell in cells]) for name in TENSORS))
+    return Patched(**joined_tensors(cells))
 
 
 @remembered(1)
-def prepare_again(words: Mapping[str, Any], digest: str) -> Case:
+def prepare_again(words: Facts, digest: str) -> Case:
     """The case of a task's words in this process: read and built once, and the same as where the work began."""
     return rebuilt(prepare, IndependenceRequest(**words), digest)

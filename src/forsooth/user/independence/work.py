@@ -1,7 +1,7 @@
 """Patches are found, methods are asked with and without them, and the answer is made of both."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -18,7 +18,7 @@ from forsooth.adapters.places import placed
 from forsooth.attributions import METHODS
 from forsooth.engine import Progress, task
 from forsooth.games import players
-from forsooth.records import Cell, Facts, Row, UsageError
+from forsooth.records import Cell, Facts, Row, Tensors, UsageError
 from forsooth.scores.contrast import reduced, relative_change
 from forsooth.scores.functionless import Patched
 from forsooth.suites import choose, explain
@@ -28,12 +28,18 @@ from forsooth.user.independence.request import IndependenceRequest
 from forsooth.user.independence.result import IndependenceResult, tabled
 from forsooth.user.pages import Page, asked, described_methods, plain_rows
 from forsooth.user.requests import BLIND, answer_folder, command
-from forsooth.user.steps import Key, Step, carry_out, gap_of, of_kind, shared_arguments
+from forsooth.user.steps import Cells, Step, Steps, carry_out, gap_of, of_kind, shared_arguments
 
 DEFAULTS = (
-    *("grad_cam", "guided_grad_cam"),
-    *("gradient", "smooth_grad", "integrated_gradients", "gradient_x_input"),
-    *("guided_backprop", "deep_lift", "lrp"),
+    "grad_cam",
+    "guided_grad_cam",
+    "gradient",
+    "smooth_grad",
+    "integrated_gradients",
+    "gradient_x_input",
+    "guided_backprop",
+    "deep_lift",
+    "lrp",
 )
 BACKGROUND = 100  # inputs that stand for the background
 QUESTION = "Would a map point at patches that can be seen, and that the model does not react to?"
@@ -61,7 +67,7 @@ def answer(
     return result_of(case, chosen, cells, begun).kept(folder, "independence")
 
 
-def result_of(case: Case, chosen: Sequence[NamedMethod], cells: Mapping[Key, Cell], begun: float) -> IndependenceResult:
+def result_of(case: Case, chosen: Sequence[NamedMethod], cells: Cells, begun: float) -> IndependenceResult:
     """The answer from the cells of all steps; begun: by the monotonic clock."""
     patched = patches.joined(of_kind(cells, patches.PATCH))
     maps = {one.name: cells["method", one.name] for one in chosen}
@@ -104,7 +110,7 @@ def chosen_methods(case: Case) -> list[NamedMethod]:
     return chosen
 
 
-def steps_of(case: Case, chosen: Sequence[NamedMethod]) -> dict[Key, Step]:
+def steps_of(case: Case, chosen: Sequence[NamedMethod]) -> Steps:
     """A step for every piece of the search, and behind them one for every method."""
     steps = patches.steps_of(case)
     needs = tuple(steps)
@@ -148,7 +154,7 @@ def ask(case: Case, patched: Patched, named: NamedMethod) -> Cell:
     return Cell(tensors={**changes(case, before, after), "gap": gap, **pair}, facts=made.facts)
 
 
-def changes(case: Case, before: Tensor, after: Tensor) -> dict[str, Tensor]:
+def changes(case: Case, before: Tensor, after: Tensor) -> Tensors:
     """By how much the saliency (n, *spatial) of each patch's place changes, (n,), and the same with its sign."""
     change = relative_change(after, before, case.mask)
     difference = (after - before).masked_fill(~case.mask, 0).flatten(1).sum(1)

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from forsooth.adapters import inputs
 from forsooth.datasets.folders import SUFFIXES, check_pixels, read_plain
-from forsooth.records import Dataset, Facts, UsageError
+from forsooth.records import Dataset, Facts, Names, UsageError
 from forsooth.user.export import FILE, Samples, read_samples
 
 IDS = "sample"  # an array of this name in a file of maps says which sample each map is of
@@ -30,7 +30,7 @@ class Maps:
     """
 
     values: Tensor
-    ids: tuple[str, ...] | None = None
+    ids: Names | None = None
 
 
 def maps_from(value: Any, known: Collection[str]) -> dict[str, Maps]:
@@ -159,7 +159,7 @@ def known_truth(truth: Any) -> Samples:
     return Samples("your samples", counted_ids(mask), mask)
 
 
-def counted_ids(values: Tensor) -> tuple[str, ...]:
+def counted_ids(values: Tensor) -> Names:
     return tuple(map(str, range(len(values))))
 
 

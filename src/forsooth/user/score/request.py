@@ -1,10 +1,11 @@
 """What the user asks: maps, and the truth that they are scored against."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
 from forsooth import scores
-from forsooth.records import Metric, UsageError
+from forsooth.records import Metric, Names, UsageError
 from forsooth.user.requests import can_be_typed, typed
 
 DEFAULTS = ("ima", "precision")
@@ -25,16 +26,16 @@ class ScoreRequest:
     maps: Any
     truth: Any
     images: Any = None
-    metrics: tuple[str, ...] = ()
+    metrics: Names = ()
     emd_tolerance: float = TOLERANCE
     seed: int = 0
 
-    def records(self, given: set[str]) -> tuple[Metric, ...]:
-        """The metrics, each of which reads nothing but what is given."""
+    def records(self, given: Collection[str]) -> tuple[Metric, ...]:
+        """The metrics, each of which reads nothing but what is given beside the map."""
         if not isinstance(self.emd_tolerance, int | float) or not self.emd_tolerance >= 0:
             raise UsageError(f"`emd_tolerance` must be 0 or more, got {self.emd_tolerance}")
         metrics = scores.metrics(dict.fromkeys(self.metrics or DEFAULTS))
-        scores.check_reads(metrics, given, f"{' and '.join(sorted(given))}, which are given")
+        scores.check_reads(metrics, given)
         return metrics
 
     def command(self) -> str:

@@ -2,7 +2,7 @@
 
 import hashlib
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from forsooth.arguments import run_folder
 from forsooth.attributions import METHODS
 from forsooth.engine import Progress, about_task, execute, make_task, task
 from forsooth.progress import Silent
-from forsooth.records import NO_MODEL, Cell, Facts, Method, Metric, Plan, Row, Task, UsageError
+from forsooth.records import NO_MODEL, Cell, Facts, Method, Metric, Plan, Row, Task, Tensors, UsageError
 from forsooth.runs import Run, assemble, described_method, described_metric, write_page
 from forsooth.store import Store
 from forsooth.suites import explain
@@ -47,7 +47,7 @@ class Case:
     request: ScoreRequest
     samples: Samples
     numbers: tuple[int, ...]
-    maps: Mapping[str, Tensor]
+    maps: Tensors
     metrics: tuple[Metric, ...]
 
     def bounded(self) -> list[str]:
@@ -91,7 +91,7 @@ def answer(
 def prepare(request: ScoreRequest) -> Case:
     """What the user gave, read, matched and found to fit."""
     samples = given.samples_from(request.truth, request.images)
-    metrics = request.records({"truth"} if samples.x is None else {"truth", "x"})
+    metrics = request.records(["truth"] if samples.x is None else ["truth", "x"])
     maps = given.maps_from(request.maps, samples.ids)
     taken = sorted(set(maps) & set(NULLS))
     if taken or not maps:
@@ -130,7 +130,7 @@ def tasks_of(case: Case, cells: Store) -> Iterator[Task]:
             yield make_task(score_null, arguments, [samples], name=f"score: {null.name}")
 
 
-def part_of(case: Case, part: Tensor) -> dict[str, Tensor]:
+def part_of(case: Case, part: Tensor) -> Tensors:
     """Some of the samples (k,), as tensors of a cell."""
     tensors = {"truth": case.samples.truth[part], "numbers": torch.tensor(case.numbers)[part]}
     if case.samples.x is not None:
@@ -138,7 +138,7 @@ def part_of(case: Case, part: Tensor) -> dict[str, Tensor]:
     return tensors
 
 
-def put(tensors: Mapping[str, Tensor], cells: Store, name: str) -> Task:
+def put(tensors: Tensors, cells: Store, name: str) -> Task:
     """The task that stands for what was given, whose cell is in the store already: its key is the content's hash."""
     cell = Cell(tensors={key: tensor.contiguous() for key, tensor in tensors.items()})
     total = hashlib.sha256()
@@ -168,9 +168,7 @@ def score_maps(
     show: int,
 ) -> Cell:
     """The rows of one method on some samples."""
-    maps = own.tensors["maps"]
-    shown = {place: {"example": maps[place]} for place in range(min(show, len(maps))) if not maps[place].isnan().all()}
-    return scored(samples, maps, row(dataset, method, GIVEN), metrics, emd_tolerance, shown)
+    return scored(samples, own.tensors["maps"], row(dataset, method, GIVEN), metrics, emd_tolerance, show)
 
 
 @task("user.score_null", version=2)
@@ -204,18 +202,7 @@ def score_null(
     if "maps" not in made.tensors:
         return Cell(rows=tuple(explain.no_scores(template, metrics, reads["numbers"].tolist(), made.facts)))
     maps = given.reduced(made.tensors["maps"], reads["truth"], method)
-    shown = {place: {"example": maps[place]} for place in range(min(show, len(maps)))}
-    if method == "oracle":
-        shown = {place: itself(reads, place) for place in shown}
-    return scored(samples, maps, template, metrics, emd_tolerance, shown)
-
-
-def itself(reads: Mapping[str, Tensor], place: int) -> dict[str, Tensor]:
-    """The truth of a sample, and its input where that is known."""
-    known = {"truth": reads["truth"][place].float()}
-    if "x" in reads:
-        known["input"] = grey(reads["x"][place])
-    return known
+    return scored(samples, maps, template, metrics, emd_tolerance, show)
 
 
 def scored(
@@ -224,28 +211,33 @@ def scored(
     template: Row,
     metrics: dict[str, int],
     emd_tolerance: float | None,
-    shown: Mapping[int, Mapping[str, Tensor]],
+    show: int,
 ) -> Cell:
     """The rows of maps (n, *map) of some samples, and what the page shows; a sample without a map says so."""
     there = ~maps.flatten(1).isnan().all(1)
     reads = {name: tensor[there] for name, tensor in samples.tensors.items()}
     rows = list(explain.metric_rows(template, maps[there], reads, metrics, reads["numbers"].tolist(), emd_tolerance))
     rows += explain.no_scores(template, metrics, samples.tensors["numbers"][~there].tolist(), LOST)
-    return album_of(shown, template).cell(rows)
+    album = Album({"dataset": template.dataset, "model": template.model, "method": template.method, "label": 0})
+    for place in there[:show].nonzero().flatten().tolist():
+        for kind, picture in looked_at(samples.tensors, maps, template, place).items():
+            if picture.ndim == 2:  # only (h, w) can be looked at
+                album.add(picture, kind, place, kind=kind)
+    return album.cell(rows)
+
+
+def looked_at(reads: Tensors, maps: Tensor, template: Row, place: int) -> Tensors:
+    """Its map of the sample at that place; of the oracle the truth itself, and the input where that is known."""
+    if template.method != "oracle":
+        return {"example": maps[place]}
+    known = {"truth": reads["truth"][place].float()}
+    if "x" in reads:
+        known["input"] = grey(reads["x"][place])
+    return known
 
 
 def row(dataset: str, method: str, model: str) -> Row:
     return Row(suite="score", part="scores", dataset=dataset, model=model, model_seed=0, method=method)
-
-
-def album_of(shown: Mapping[int, Mapping[str, Tensor]], template: Row) -> Album:
-    """What the page shows of maps, or of samples themselves, by their places. Only maps (h, w) can be looked at."""
-    album = Album({"dataset": template.dataset, "model": template.model, "method": template.method, "label": 0})
-    for place, tensors in shown.items():
-        for kind, tensor in tensors.items():
-            if tensor.ndim == 2:
-                album.add(tensor, kind, place, kind=kind)
-    return album
 
 
 def run_facts(case: Case) -> Facts:
