@@ -171,7 +171,7 @@ def write_vit(folder: Path, tables: Path) -> None:
     run = forsooth.run(
         "xaitris",
         methods=list(ON_VIT),
-        only={"scenario": ["LIN", "RIGID"], "background": ["WHITE", "CORR"]},
+        only={"scenario": "LIN", "background": ["WHITE", "CORR"]},
         settings=VIT,
         out=folder / "vit-64",
         workers=2,

@@ -1,7 +1,9 @@
 """Whatever a user's method does in its process, there is an answer in plain words, and the next method is as ever."""
 
+import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import arithmetic
@@ -40,6 +42,21 @@ def test_a_method_whose_process_was_killed_is_asked_again(method, tmp_path, monk
     monkeypatch.setenv("KILLED_ONCE", str(tmp_path / "marker"))
     cell = explain.attribute(f"hostile_methods:{method}", question())
     assert (tmp_path / "marker").exists()
+    assert torch.equal(cell.tensors["maps"], question().x * 2)
+
+
+def test_a_helper_that_died_before_its_first_word_is_replaced(monkeypatch):
+    """The end of its pipe may be seen before the system says that it is over."""
+    isolation._close()
+    own = isolation.Nursery()
+    isolation._running[os.getpid()] = own
+    own.process.kill()
+    over = threading.Event()
+    end = own.end
+    monkeypatch.setattr(own, "end", lambda: (over.set(), end()))
+    alive = property(lambda self: self.process.poll() is None or (self is own and not over.is_set()))
+    monkeypatch.setattr(isolation.Nursery, "alive", alive)
+    cell = explain.attribute("hostile_methods:prints", question())
     assert torch.equal(cell.tensors["maps"], question().x * 2)
 
 

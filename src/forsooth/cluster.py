@@ -79,14 +79,20 @@ class Cluster:
         self.store.discard(self.probe)
 
     def _attach(self, patience: float) -> None:
-        """A client whose workers fit; a line that says what did not answer for so many seconds."""
-        until = time.monotonic() + patience
+        """A client whose workers fit; a line that says what did not answer for so many seconds.
+
+        A scheduler that answered once is waited for as in the middle of a run: its workers take time to come back.
+        """
+        begun = time.monotonic()
+        until = begun + patience
         while True:
             try:
                 self._connect(max(HEARD, until - time.monotonic()))
                 self._check()
                 return
             except (OSError, TimeoutError) as error:  # a scheduler may go away while it is asked
+                if self.client is not None:
+                    until = max(until, begun + PATIENCE)
                 self._leave()
                 if time.monotonic() > until:
                     raise self._unheard(error) from error

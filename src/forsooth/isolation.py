@@ -132,6 +132,7 @@ def _tried(packed: bytes, allowed: Limits) -> tuple[str, Cell]:
             outcome = own.put(_request(scratch, allowed), packed)
             return outcome["end"], _read(scratch / ANSWER, outcome, allowed)
     except EOFError:
+        own.end()  # its pipe ends before the system says that it is over
         return "stillborn", _ended({"end": "stillborn", "tail": ""}, allowed, [])
 
 
