@@ -18,7 +18,9 @@ distributed = pytest.importorskip("distributed")
 @pytest.fixture(scope="module")
 def workers():
     """Three workers, each a process."""
-    with distributed.LocalCluster(n_workers=3, threads_per_worker=1, dashboard_address=None, silence_logs=50) as made:
+    with distributed.LocalCluster(
+        n_workers=3, threads_per_worker=1, dashboard_address="127.0.0.1:0", silence_logs=50
+    ) as made:
         yield made.scheduler_address
 
 

@@ -109,7 +109,7 @@ class Cluster:
         if "local" in self.where and self.local is None:
             count = self.where["local"]
             self.local = self.dask.LocalCluster(
-                n_workers=count, threads_per_worker=1, dashboard_address=None, silence_logs=logging.CRITICAL
+                n_workers=count, threads_per_worker=1, dashboard_address="127.0.0.1:0", silence_logs=logging.CRITICAL
             )
         words = {"address": self.local} if self.local is not None else self.where
         self.client = self.dask.Client(**words, timeout=patience, set_as_default=False)

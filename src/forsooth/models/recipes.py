@@ -1,15 +1,19 @@
 """How to train: the settings of the papers, of the released code, and quick ones of ours, as records."""
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import Any, ClassVar, Literal, Protocol, TypeVar
 
 from forsooth.models.augment import KINDS, Augment
 from forsooth.records import UsageError
 
-if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
 
-AnyRecipe = TypeVar("AnyRecipe", bound="DataclassInstance")
+class OfFields(Protocol):
+    """Any dataclass."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+
+AnyRecipe = TypeVar("AnyRecipe", bound=OfFields)
 
 
 @dataclass(frozen=True)
