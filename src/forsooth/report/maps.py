@@ -97,7 +97,7 @@ def _tiled(
     """
     figure, axis = _frame(names, columns)
     across = _width(columns)
-    axis.imshow(_canvas(lines, columns), extent=(0, across, len(lines), 0), aspect="auto")
+    axis.imshow(_canvas(lines, columns), extent=(0, across, len(lines), 0), aspect="auto", interpolation="nearest")
     for row, line in enumerate(lines):
         axis.text(-0.25, row + 0.5, names[row], ha="right", va="center", fontsize=8)
         for name, x in columns.items():

@@ -6,9 +6,11 @@ from typing import NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from matplotlib.gridspec import GridSpec
 from matplotlib.ticker import MaxNLocator
+from numpy.typing import NDArray
 from pandas import DataFrame, Series
 
 from forsooth.report.aggregate import Results
@@ -28,6 +30,7 @@ from forsooth.report.drawing import (
 from forsooth.report.leaderboard import board
 from forsooth.report.medians import Medians
 from forsooth.stats.intervals import Bounds
+from forsooth.stats.panels import Floats
 from forsooth.suites.xaitris.more_figures import accuracy_by_alpha, strategies
 
 CAPTION = (
@@ -35,6 +38,8 @@ CAPTION = (
     "the {shade}. The dashed line is the best median among the nulls other than the oracle: a box that does not clear "
     "it says no more than a map that never looks at the model. Lines that leave the panel are cut."
 )
+Ends = tuple[Floats, Floats]  # x and y of many points
+Colours = Sequence[str] | NDArray[np.str_]
 QUANTILES = [0.05, 0.25, 0.5, 0.75, 0.95]
 
 
@@ -166,13 +171,19 @@ def _boxes(axis: Axes, table: Medians, quantiles: DataFrame, *, null: float, lim
     paint = colours(table.methods, table.nulls)
     colour = np.array([paint[method] for method in quantiles.index])
     tick = np.where(q3 - q1 > 0.02 * span, "#ffffff", colour)
-    axis.hlines(place, low, high, color=colour, linewidth=0.9)
-    axis.hlines(place, q1, q3, color=colour, linewidth=7)
-    axis.vlines(middle, place - 0.36, place + 0.36, color=tick, linewidth=1.4)
+    _lines(axis, (low, place), (high, place), colour, width=0.9)
+    _lines(axis, (q1, place), (q3, place), colour, width=7)
+    _lines(axis, (middle, place - 0.36), (middle, place + 0.36), tick, width=1.4)
     axis.axvline(null, color=INK, linestyle=(0, (3, 2)), linewidth=0.8)
     axis.set_ylim(len(quantiles) - 0.4, -0.6)
     axis.set_yticks([])
     _horizontal(axis, limits, span)
+
+
+def _lines(axis: Axes, begin: Ends, end: Ends, colour: Colours, *, width: float) -> None:
+    """Lines between points (x, y), each with its colour. The limits are set beforehand: matplotlib's own look at each."""
+    segments = np.stack([np.column_stack(begin), np.column_stack(end)], axis=1)
+    axis.add_collection(LineCollection(list(segments), colors=list(colour), linewidths=width), autolim=False)
 
 
 def _horizontal(axis: Axes, limits: Bounds, span: float) -> None:
@@ -191,8 +202,11 @@ def _best_null(table: Medians, panel: int) -> float:
 
 
 def _names(axis: Axes, table: Medians, order: Sequence[str]) -> None:
-    axis.set_yticks(range(len(order)), order, fontsize=7.5)
-    for label, method in zip(axis.get_yticklabels(), order, strict=True):
+    """The names of methods at the left: as notes, which are made and drawn in a fifth of the time of ticks."""
+    for place, method in enumerate(order):
+        label = axis.annotate(
+            method, (0, place), (-4, 0), axis.get_yaxis_transform(), "offset points", ha="right", va="center", fontsize=7.5
+        )
         name_style(label, null=table.nulls[method])
 
 
