@@ -181,7 +181,7 @@ def _boxes(axis: Axes, table: Medians, quantiles: DataFrame, *, null: float, lim
 
 
 def _lines(axis: Axes, begin: Ends, end: Ends, colour: Colours, *, width: float) -> None:
-    """Lines between points (x, y), each with its colour. The limits are set beforehand: matplotlib's own look at each."""
+    """Lines between points (x, y), each with its colour. Limits are set by hand: matplotlib would look at each line."""
     segments = np.stack([np.column_stack(begin), np.column_stack(end)], axis=1)
     axis.add_collection(LineCollection(list(segments), colors=list(colour), linewidths=width), autolim=False)
 
@@ -205,7 +205,14 @@ def _names(axis: Axes, table: Medians, order: Sequence[str]) -> None:
     """The names of methods at the left: as notes, which are made and drawn in a fifth of the time of ticks."""
     for place, method in enumerate(order):
         label = axis.annotate(
-            method, (0, place), (-4, 0), axis.get_yaxis_transform(), "offset points", ha="right", va="center", fontsize=7.5
+            method,
+            (0, place),
+            (-4, 0),
+            axis.get_yaxis_transform(),
+            "offset points",
+            ha="right",
+            va="center",
+            fontsize=7.5,
         )
         name_style(label, null=table.nulls[method])
 
