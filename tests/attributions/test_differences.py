@@ -190,3 +190,13 @@ def test_bad_baselines() -> None:
         deep_shap(model, x, TARGET, background=torch.zeros(0, 5))
     with raises(UsageError, match=r"`background` must be \(k, 5\) with k > 0, got \(2, 6\)"):
         deep_shap(model, x, TARGET, background=torch.zeros(2, 6))
+
+
+def test_a_power_by_its_sign_is_a_power() -> None:
+    class Squares(nn.Module):
+        def forward(self, z: Tensor) -> Tensor:
+            return z**2
+
+    model, x = nets.drawn(nn.Sequential(nn.Linear(5, 3), Squares())), nets.inputs(4, 5)
+    total = nets.output(model, x, TARGET) - nets.output(model, torch.zeros_like(x), TARGET)
+    torch.testing.assert_close(deep_lift(model, x, TARGET).sum(1), total)

@@ -121,6 +121,98 @@ def test_other_rectifiers_are_refused_by_guided_methods(
         method(written(between), X, TARGET)
 
 
+def pair(z: Tensor, other: Tensor | None = None, axis: int = 0) -> Tensor:
+    """z beside another tensor, or beside zeros."""
+    if other is None:
+        other = torch.zeros_like(z)
+    return torch.stack([z, other], axis)
+
+
+def buffered(z: Tensor) -> Tensor:
+    buffer = torch.zeros(2, *z.shape, dtype=z.dtype)
+    buffer[1] = z
+    return buffer
+
+
+SWITCH = torch.tensor([1.0, 0.0], dtype=torch.float64)[:, None, None]
+RIVALS = {
+    "amax of a pair": (lambda z: pair(z).amax(0), "amax"),
+    "max of a pair": (lambda z: pair(z).max(0).values, "max"),
+    "max-pool of a pair": (lambda z: F.max_pool1d(pair(z, axis=-1), 2).squeeze(-1), "max_pool1d"),
+    "adaptive pool of a pair": (lambda z: F.adaptive_max_pool1d(pair(z, axis=-1), 1).squeeze(-1), "max_pool1d"),
+    "max-pool of padding": (lambda z: F.max_pool1d(F.pad(z.unsqueeze(-1), (0, 1)), 2).squeeze(-1), "max_pool1d"),
+    "power": (lambda z: (z**2) ** 0.5, "__pow__"),
+    "amin of negatives": (lambda z: -pair(-z).amin(0), "amin"),
+    "pair moved and scaled": (lambda z: (2 * pair(z, axis=1).flatten(1)).unflatten(1, (2, 6)).amax(1), "amax"),
+    "concatenated": (lambda z: torch.cat([torch.ones_like(z)[None], z[None]]).amax(0), "amax"),
+    "buffer": (lambda z: buffered(z).amax(0), "amax"),
+    "zero factor": (lambda z: (z[None] * SWITCH).amax(0), "amax"),
+    "times zero": (lambda z: pair(z, z * 0).amax(0), "amax"),
+    "zeros filled in": (lambda z: z.expand(2, -1, -1).masked_fill(SWITCH > 0, 0.0).amax(0), "amax"),
+    "leaky": (lambda z: pair(z, 0.1 * z).amax(0), "amax"),
+    "absolute": (lambda z: F.max_pool1d(pair(z, -z, axis=-1), 2).squeeze(-1), "max_pool1d"),
+    "capped": (lambda z: pair(torch.relu(z), torch.full_like(z, 6)).amin(0), "amin"),
+}
+
+
+@mark.parametrize("spelling", RIVALS)
+@mark.parametrize("method", GUIDED + PATTERNS, ids=lambda method: method.name)
+def test_a_maximum_over_places_is_refused_where_one_holds_a_constant(method: Method, spelling: str) -> None:
+    between, words = RIVALS[spelling]
+    if method in PATTERNS:
+        words = ""  # they know fewer operations, and may stop at one before
+    with raises(UsageError, match=rf"`{method.function.__name__}` has no rule for the operation `torch\..*{words}"):
+        method(written(between), X, TARGET, **GIVEN)
+
+
+@mark.parametrize("spelling", RIVALS)
+def test_that_the_constant_never_wins_changes_nothing(spelling: str) -> None:
+    between, words = RIVALS[spelling]
+    with raises(UsageError, match=rf"has no rule for the operation `torch\..*{words}"):
+        guided_backprop(written(lambda z: between(z + 100)), X[:1], TARGET[:1])
+
+
+WEIGHT = nets.inputs(1, 1, 3)
+EYE = torch.eye(6, dtype=torch.float64)
+SOME = torch.tensor([1.0, 0, 1, 1, 0, 0], dtype=torch.float64)
+ONES = torch.ones(4, 6, dtype=torch.float64)
+
+
+def smeared(z: Tensor) -> Tensor:
+    return F.max_pool1d(z, 3, 1, 1)
+
+
+HARMLESS = {  # and the same in words without a constant
+    "zeros around a ReLU": (lambda z: F.max_pool1d(F.pad(z.relu(), (1, 1)), 3, 1), lambda z: smeared(z.relu())),
+    "zeros for words of a ReLU": (lambda z: smeared(z.relu() * SOME), lambda z: smeared(z.relu() @ EYE.mul(SOME))),
+    "a mask that never wins": (lambda z: pair(z, -1e9 * ONES).amax(0).relu(), torch.relu),
+    "zeros below a layer": (
+        lambda z: smeared(F.conv1d(F.pad(z[:, None], (3, 3)), WEIGHT)[:, 0])[:, 1:7].relu(),
+        lambda z: smeared(F.conv1d(z[:, None], WEIGHT, padding=3)[:, 0])[:, 1:7].relu(),
+    ),
+    "constants apart": (
+        lambda z: F.max_pool1d(torch.cat([z, ONES], 1), 2).relu(),
+        lambda z: torch.cat([F.max_pool1d(z, 2), ONES[:, :3]], 1).relu(),
+    ),
+    "both signs apart": (
+        lambda z: F.max_pool1d(torch.cat([z, -z], 1).relu(), 2),
+        lambda z: torch.cat([F.max_pool1d(z.relu(), 2), F.max_pool1d((-z).relu(), 2)], 1),
+    ),
+    "places by name": (
+        lambda z: torch.stack([z[:, :3], z[:, 3:]]).amax(0).repeat(1, 2).relu(),
+        lambda z: z.unflatten(1, (2, 3)).amax(1).repeat(1, 2).relu(),
+    ),
+}
+
+
+@mark.parametrize("spelling", HARMLESS)
+def test_constants_that_compete_with_nothing_are_harmless(spelling: str) -> None:
+    between, plain = HARMLESS[spelling]
+    torch.testing.assert_close(between(ONES - 2 * EYE[:4]), plain(ONES - 2 * EYE[:4]))
+    expected = guided_backprop(written(plain), X, TARGET)
+    torch.testing.assert_close(guided_backprop(written(between), X, TARGET), expected)
+
+
 def test_guided_backprop_passes_what_cannot_hide_a_rectifier() -> None:
     def between(z: Tensor) -> Tensor:
         gate = torch.sigmoid(z.mean(1, keepdim=True))

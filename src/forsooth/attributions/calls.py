@@ -115,7 +115,8 @@ def _flagged(function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mappin
 @cache
 def _place_of_inplace(function: Callable[..., Any]) -> int | None:
     """Which argument of a function is called `inplace`; None where it has none."""
-    if not inspect.isfunction(function):  # built-in operations say it by their name
+    # Built-in operations say it by their name, also those that Python wraps, as `**` is.
+    if not inspect.isfunction(inspect.unwrap(function)):
         return None
     parameters = list(inspect.signature(function).parameters)
     if "inplace" not in parameters:

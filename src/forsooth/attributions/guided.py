@@ -1,7 +1,8 @@
 """Guided backpropagation and deconvolution: the gradient, with another rule at each ReLU.
 
 Both are defined for ReLU only, and a ReLU can be written in many ways. So operations that cannot hide one pass by the
-plain gradient, those that are one follow the rule, and all others are refused by name.
+plain gradient, those that are one follow the rule, and all others are refused by name. A maximum over places passes to
+the winner, as max-pooling does, unless a constant was put among the places (see `rivals`).
 """
 
 from collections.abc import Callable
@@ -16,12 +17,12 @@ from forsooth.attributions.intercept import (
     SOFTMAX,
     STRUCTURAL,
     Backward,
-    Intercept,
     Rule,
     forward,
     refusal,
     rows_at_once,
 )
+from forsooth.attributions.rivals import WINNERS, Contests
 from forsooth.chunks import over
 from forsooth.records import Method
 
@@ -32,7 +33,6 @@ SMOOTH = names(
     "pixel_unshuffle rms_norm rnn_tanh scaled_dot_product_attention sigmoid tanh unfold upsample"
 )
 SMOOTHED = names("gelu silu")  # ReLUs with a round corner: they follow the rule of the ReLU that they smooth
-WINNERS = names("amax amin max min")  # over axes: the gradient goes to the winner, as in max-pooling
 
 
 def rectified(
@@ -42,7 +42,7 @@ def rectified(
     rules = RectifiedRules(method, rule).table()
 
     def part(x: Tensor, target: Tensor) -> Tensor:
-        leaf, score = forward(model, x, target, Intercept(method, rules))
+        leaf, score = forward(model, x, target, Contests(method, rules))
         return torch.autograd.grad(score.sum(), leaf)[0]
 
     return over(part, x, target, size=rows_at_once(x))

@@ -16,11 +16,11 @@ from forsooth.attributions.intercept import (
     SOFTMAX,
     STRUCTURAL,
     Backward,
-    Intercept,
     Rule,
     forward,
     rows_at_once,
 )
+from forsooth.attributions.rivals import Contests
 from forsooth.chunks import over
 from forsooth.records import Method, UsageError
 
@@ -195,7 +195,7 @@ def run_steps(model: nn.Module, x: Tensor, method: str) -> list[Step]:
     """The layers of the model as they run on x (n, *shape)."""
     rules = PatternRules(method)
     target = torch.zeros(len(x), dtype=torch.int64, device=x.device)
-    forward(model, x, target, Intercept(method, rules.table()))
+    forward(model, x, target, Contests(method, rules.table()))
     return rules.steps
 
 
@@ -230,7 +230,7 @@ def sent_back(model: nn.Module, x: Tensor, target: Tensor, *, method: str, patte
     """One backward pass along `patterns`, from 1 (the signal) or from the targets' outputs (the attribution)."""
 
     def part(x: Tensor, target: Tensor) -> Tensor:
-        leaf, score = forward(model, x, target, Intercept(method, PatternRules(method, patterns).table()))
+        leaf, score = forward(model, x, target, Contests(method, PatternRules(method, patterns).table()))
         start = torch.ones_like(score)
         if method == "pattern_attribution":
             start = score.detach()
