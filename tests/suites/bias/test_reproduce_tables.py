@@ -63,7 +63,7 @@ def test_one_training_has_students_interval_over_inputs() -> None:
     table = means(score_frame({"gradient": [[0.1, 0.2, 0.3, 0.4]]})).iloc[0]
     expected = mean_interval([0.1, 0.2, 0.3, 0.4], bounds=(0, np.inf))
     assert tuple(table[["ours", "low", "high"]]) == pytest.approx(expected[:3])
-    assert table["sampling_error"] == pytest.approx(0.01) and table["split"] == pytest.approx(0.25)
+    assert table["sampling_error"] == pytest.approx(0.01 / 2) and table["split"] == pytest.approx(0.25)  # of four
 
 
 def test_several_trainings_have_an_interval_over_both() -> None:
