@@ -41,7 +41,7 @@ def test_tables_of_photographs_say_what_they_need(tmp_path: Path) -> None:
 def test_pixels_play_on_small_images_and_patches_on_large_ones() -> None:
     for number, net in {**CIFAR, **VOC}.items():
         settings = settings_of(number)
-        assert settings.models == (net,) and settings.datasets == ()
+        assert settings.models == (net,) and settings.datasets == () and settings.trainings == 1
         assert (settings.grid, settings.side) == ((16, 224) if number in VOC else (None, 32))
     assert [settings_of(number).samples for number in (3, 4, 5, 12)] == [50, 50, 16, 16]
     assert [number for number in {**CIFAR, **VOC} if "shapley" in settings_of(number).methods] == [3]
