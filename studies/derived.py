@@ -1,6 +1,7 @@
 """Tables made from other tables of `studies/`, without any run: python studies/derived.py writes them again.
 
 `bias/nearness.csv`, `bias/ratios.csv`, `bias/spreads.csv`: ours beside the published numbers of Tables 3 to 12;
+`bias/anchor-draws.csv`: what the draw of the anchor would add to their intervals;
 `bias/figure-6-methods.csv`: Fig. 6 by method;
 `bam/by-method.csv`, `bam/by-accuracy.csv`, `bam/rho-small.csv`: BAM's scores in lines;
 `planted/by-method.csv`, `planted/trends.csv`: over all artefacts, and over images with and without one;
@@ -16,6 +17,7 @@ from scipy.stats import spearmanr
 from forsooth import papers
 from forsooth.suites.bias.reproduce_tables import CIFAR, VOC
 from forsooth.suites.bias.reproduce_words import UNSAID, orders
+from forsooth.suites.bias.settings import SHAPLEY
 from forsooth.suites.bias.tables import KEY
 
 STUDIES = Path(__file__).parent
@@ -88,6 +90,20 @@ def bias_spreads(joined: pd.DataFrame) -> pd.DataFrame:
     known = joined[~joined["method"].isin(UNSAID)]
     rows = known.groupby(["table", "network", "end", "fraction"], sort=False)["corrected"]
     return (rows.max() / rows.min()).rename("spread").round(3).reset_index()
+
+
+def bias_anchor_draws() -> pd.DataFrame:
+    """1.96 times the error that the draw of the anchor leaves, as a part of half the interval, over a table's lines.
+
+    Without the Shapley values drawn a second time, whose bias is nothing but that error.
+    """
+    lines = []
+    for number, network in {**CIFAR, **VOC}.items():
+        table = pd.read_csv(STUDIES / f"bias/table-{number}.csv")
+        table = table[table["method"].ne(SHAPLEY)]
+        part = 1.96 * table["sampling_error"] / ((table["high"] - table["low"]) / 2)
+        lines.append({"table": number, "network": network, "median": part.median(), "largest": part.max()})
+    return pd.DataFrame(lines).round(3)
 
 
 def variants_factors() -> pd.DataFrame:
@@ -219,6 +235,7 @@ def derived() -> dict[str, pd.DataFrame]:
         "bias/nearness.csv": bias_nearness(joined),
         "bias/ratios.csv": bias_ratios(joined),
         "bias/spreads.csv": bias_spreads(joined),
+        "bias/anchor-draws.csv": bias_anchor_draws(),
         "bias/variants-factors.csv": variants_factors(),
         "bias/figure-6-methods.csv": figure_6_methods(),
         "bam/by-method.csv": bam_by_method(),

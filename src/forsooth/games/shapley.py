@@ -47,6 +47,16 @@ def joined(parts: Sequence[Estimate]) -> Estimate:
     )
 
 
+def of_players(estimate: Estimate, roles: Tensor) -> Estimate:
+    """The Shapley values of players from those of the roles that they went by; roles (n, players) as in `Game`."""
+    return replace(
+        estimate,
+        values=estimate.values.gather(1, roles),
+        error=estimate.error.gather(1, roles),
+        groups=estimate.groups.gather(2, roles[:, None].expand_as(estimate.groups)),
+    )
+
+
 def exact(played: Game) -> Estimate:
     """Shapley values from all 2^p coalitions of at most 20 players. [shapley1953value]"""
     if played.count > MOST_PLAYERS:
@@ -130,9 +140,9 @@ def permutation(
     antithetic    walk every order also backwards [mitchell2022sampling]; the pair is then the unit of the error
     groups        most groups for the jackknife
 
-    All inputs walk the same permutations, of players or of their roles. Memory does not grow with `permutations`:
-    what stays are sums and sums of squares, taken about the gains of the first unit, so that a game without
-    interactions has error 0.
+    All inputs walk the same permutations, of players or, in a shuffled game, of their roles: then the values are of
+    roles, see `of_players`. Memory does not grow with `permutations`: what stays are sums and sums of squares, taken
+    about the gains of the first unit, so that a game without interactions has error 0.
     """
     units = units_of(permutations, antithetic=antithetic, groups=groups)
     played = prepared(played, len(played.x) * permutations * played.count)

@@ -28,7 +28,8 @@ def tasks(settings, id: str, **choice):
 
 def test_the_paper_preset_is_the_papers_plan():
     trained = tasks(PAPER, "train")
-    assert len(trained) == 3 * 11 + 2 * (5 + 4 + 4)
+    assert len(trained) == 3 * 11 + 2 * 2 * (5 + 4 + 4)
+    assert len(tasks(replace(PAPER, rationale_trainings=1), "train")) == 3 * 11 + 2 * (5 + 4 + 4)
     first = trained[0].arguments
     assert first["spec"]["setting"]["sizes"] == [10_000, 1_000, 1_000] and first["net"]["variant"] == "paper"
     aims = [task.arguments["recipe"]["aim"] for task in trained]

@@ -25,6 +25,7 @@ def test_all_figures_are_there_at_two_scales():
         assert record.with_data.models == ("resnet50",) and record.with_data.methods == record.settings.methods
     assert BY_NAME["bam/figure-2"].settings.methods == ("constant",)
     assert BY_NAME["bam/section-5"].settings.methods == settings.PAPER.methods
+    assert BY_NAME["bam/section-5"].with_data.trainings == 1  # as printed
 
 
 def test_section_5_has_a_line_for_every_method_and_words_for_every_claim(judged):

@@ -41,7 +41,7 @@ def test_tables_of_photographs_say_what_they_need(tmp_path: Path) -> None:
 def test_pixels_play_on_small_images_and_patches_on_large_ones() -> None:
     for number, net in {**CIFAR, **VOC}.items():
         settings = settings_of(number)
-        assert settings.models == (net,) and settings.datasets == ()
+        assert settings.models == (net,) and settings.datasets == () and settings.trainings == 1
         assert (settings.grid, settings.side) == ((16, 224) if number in VOC else (None, 32))
     assert [settings_of(number).samples for number in (3, 4, 5, 12)] == [50, 50, 16, 16]
     assert [number for number in {**CIFAR, **VOC} if "shapley" in settings_of(number).methods] == [3]
@@ -63,7 +63,7 @@ def test_one_training_has_students_interval_over_inputs() -> None:
     table = means(score_frame({"gradient": [[0.1, 0.2, 0.3, 0.4]]})).iloc[0]
     expected = mean_interval([0.1, 0.2, 0.3, 0.4], bounds=(0, np.inf))
     assert tuple(table[["ours", "low", "high"]]) == pytest.approx(expected[:3])
-    assert table["sampling_error"] == pytest.approx(0.01) and table["split"] == pytest.approx(0.25)
+    assert table["sampling_error"] == pytest.approx(0.01 / 2) and table["split"] == pytest.approx(0.25)  # of four
 
 
 def test_several_trainings_have_an_interval_over_both() -> None:

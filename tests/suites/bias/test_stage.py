@@ -7,7 +7,9 @@ import torch
 from torch import Tensor
 
 from forsooth.games import pixels
+from forsooth.games.shapley import joined
 from forsooth.records import Cell
+from forsooth.stats.intervals import mean_interval
 from forsooth.suites import networks
 from forsooth.suites.bias import data
 from forsooth.suites.bias import stage as stage_module
@@ -111,6 +113,41 @@ def test_few_players_are_enumerated_and_many_sampled() -> None:
     assert one.permutations == 8
     assert one.values.equal(sampled.estimate(sampled.samples[:2], seed=0).values)
     assert not one.values.equal(sampled.estimate(sampled.samples[:2], seed=1).values)
+
+
+def test_an_interval_over_inputs_holds_the_exact_value_though_few_orders_were_drawn() -> None:
+    """Inputs that are all alike, so that orders are the only chance; where all share these, it held 0 of 300."""
+    spec = dataclasses.replace(GAME, exact_up_to=0, permutations=5)
+    stage = Stage([a_network(TABLE)], TABLE, spec, "cpu")
+    absent = stage.absent(stage.references[:1])
+    stage.model = lambda x: (x != absent)[:, :2].any(1, keepdim=True).float().expand(-1, 2)  # one of two is enough
+    held = 0
+    for seed in range(300):
+        values = stage.estimate(stage.samples[:20], seed=seed).values[:, 0]
+        interval = mean_interval(values)
+        held += interval.low <= 0.5 <= interval.high
+    assert 0.92 <= held / 300 <= 0.98
+
+
+@pytest.mark.parametrize("antithetic", [False, True])
+def test_an_input_has_the_same_orders_beside_others_and_alone(antithetic: bool) -> None:
+    spec = dataclasses.replace(GAME, exact_up_to=0, antithetic=antithetic)
+    stage = Stage([a_network(TABLE)], TABLE, spec, "cpu")
+    together = stage.estimate(stage.samples[:3], seed=0)
+    alone = joined([stage.estimate(stage.samples[k : k + 1], seed=0) for k in range(3)])
+    for name in ("values", "error", "groups", "sizes"):
+        torch.testing.assert_close(getattr(together, name), getattr(alone, name), atol=1e-6, rtol=1e-4)
+
+
+def test_sampled_values_are_those_of_their_own_players() -> None:
+    trained = [a_network(TABLE)]
+    exactly = Stage(trained, TABLE, GAME, "cpu")
+    sampled = Stage(trained, TABLE, dataclasses.replace(GAME, exact_up_to=0, permutations=400), "cpu")
+    right = exactly.estimate(exactly.samples[:5], seed=0).values
+    found = sampled.estimate(sampled.samples[:5], seed=0)
+    assert ((found.values - right).abs() <= 4 * found.error + 1e-6).all()
+    means = (found.groups * found.sizes[:, None]).sum(1) / found.sizes.sum()
+    torch.testing.assert_close(means, found.values, atol=1e-6, rtol=1e-4)
 
 
 @pytest.mark.parametrize(("baseline", "given"), [("mean", {"baseline", "players"}), ("blur", {"players"})])

@@ -15,6 +15,8 @@ from torch import Tensor
 import forsooth
 from forsooth import engine, seeds
 from forsooth.games import game, permutation
+from forsooth.games.draws import shuffled
+from forsooth.games.shapley import of_players
 from forsooth.models import recipes
 from forsooth.records import Cell, Choice, Row, UsageError
 from forsooth.scores.bias import m_bias
@@ -136,8 +138,11 @@ def test_rows_equal_the_metric_computed_by_hand() -> None:
     assert leaf.grad is not None
     known = choose.rows_of(dataset, dataset.splits["train"], 1000, seed=panel.source.seed, role="baseline")
     mean = dataset.x[known].double().mean(0).float()
-    drawn = seeds.generator(seeds.derive(0, "anchor", 0), "permutations")
-    anchor = permutation(game(module, x, y, baseline=mean), permutations=8, generator=drawn)
+    seed = seeds.derive(0, "anchor", 0)
+    played = shuffled(game(module, x, y, baseline=mean), seeds.generators(seed, "roles", chosen.tolist()))
+    drawn = permutation(played, permutations=8, generator=seeds.generator(seed, "permutations"))
+    assert played.roles is not None
+    anchor = of_players(drawn, played.roles)
     expected = m_bias((leaf.grad * x).double(), anchor, fraction=0.3, end="bottom").value
     flat = [row.flat() for row in judged.rows]
     found = [r for r in flat if (r["metric"], r["end"], r["fraction"]) == ("m_bias", "bottom", 0.3)]

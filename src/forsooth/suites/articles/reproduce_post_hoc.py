@@ -14,7 +14,7 @@ from forsooth.suites.articles.settings import PAPER
 from forsooth.suites.articles.tables import attr_interval
 from forsooth.suites.verdicts import judgement
 
-EVERY_METHOD = replace(PAPER, trainings=3, rates_article=(), rates_halves=(), samples=60)
+EVERY_METHOD = replace(PAPER, trainings=3, rationale_trainings=1, rates_article=(), rates_halves=(), samples=60)
 NEAR_ONE = 0.9
 GROUP = ["kind", "model", "method"]
 

@@ -11,7 +11,7 @@ from forsooth.suites.articles.settings import PAPER, REINFORCE, RELAXED
 from forsooth.suites.articles.tables import KEY, MODEL, selection_table
 from forsooth.suites.verdicts import judgement
 
-RATIONALES = replace(PAPER, models=(RELAXED, REINFORCE), methods=())
+RATIONALES = replace(PAPER, models=(RELAXED, REINFORCE), methods=(), rationale_trainings=1)
 
 
 def judge(outcome: Outcome) -> Judgement:

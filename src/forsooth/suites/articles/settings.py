@@ -38,7 +38,7 @@ class Settings:
     methods              of the catalogue, asked where a model can answer
     metrics              of the catalogue, on which methods are ranked
     trainings            of the attention model and of the transformer of each kind
-    rationale_trainings  of each rationale model, for each kind and rate
+    rationale_trainings  of each rationale model, for each kind and rate (the paper: 1)
     rates_article        target rates of selection in Article, beside `rate_article`
     rates_halves         target rates of selection in CN and NC, beside `rate_halves`
     rate_article         in Article, the rate whose model all methods explain; the others only select
@@ -63,7 +63,7 @@ class Settings:
     methods: tuple[str, ...] = (*INTRINSIC, *POST_HOC, *NULLS)
     metrics: tuple[str, ...] = ("attr_words", "attr_words_non_correlating")
     trainings: int = 11
-    rationale_trainings: int = 1
+    rationale_trainings: int = 2
     rates_article: tuple[float, ...] = (0.07, 0.09, 0.11, 0.13, 0.15)
     rates_halves: tuple[float, ...] = (0.03, 0.05, 0.07, 0.09)
     rate_article: float = 0.09

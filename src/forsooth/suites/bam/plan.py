@@ -52,7 +52,8 @@ def plan(settings: Settings, choice: Choice) -> Plan:
     spec = checked_data(settings, choice)
     methods = planning.methods(choice, settings.methods)
     work: list[planning.Work] = []
-    for arch, number in itertools.product(planning.networks(settings, choice), range(settings.trainings)):
+    trainings = 1 if settings.weights else settings.trainings
+    for arch, number in itertools.product(planning.networks(settings, choice), range(trainings)):
         work += round_tasks(Round(settings, choice, spec, Panel(arch.name, number)), methods)
     return planning.planned(work, facts(settings))
 

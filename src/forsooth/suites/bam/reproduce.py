@@ -119,7 +119,7 @@ def reproduction(
 ) -> Reproduction:
     """A figure at the embedded scale, or at that of the paper with the user's scenes and objects."""
     embedded = replace(EMBEDDED, methods=methods)
-    paper: Settings = replace(PAPER, methods=methods)
+    paper: Settings = replace(PAPER, methods=methods, trainings=1)  # as printed
     return Reproduction(f"bam/{name}", title, settings=embedded, plan=plan, judge=judge, with_data=paper)
 
 

@@ -80,7 +80,7 @@ class Settings:
     epochs              of a training (None: as in the recipe)
     gate                test accuracy from which a network is explained
     stop_at             accuracy on val at which a training ends (None: as in the recipe)
-    trainings           of every network: all is asked of each
+    trainings           of every network (the paper: 1): all is asked of each; with `weights` there is one
     initial_weights     file of weights, of ImageNet for example, for all layers but the last (None: drawn)
     weights             folder with a file for each trained network: f_o, f_s, f_0, f_s_0.1 … (.safetensors or .npz)
     search              for functionless patches: ours, or as printed, or as released
@@ -120,7 +120,7 @@ class Settings:
     epochs: int | None = None
     gate: float = 0.5
     stop_at: float | None = None
-    trainings: int = 1
+    trainings: int = 2
     initial_weights: str | None = None
     weights: str | None = None
     search: Literal["ours", "printed", "released"] = "ours"

@@ -20,7 +20,7 @@ class ExperimentSettings(Settings):
     """Those of an experiment: its rows are no scores of methods, so that its page has no board."""
 
 
-ON_LENET = ExperimentSettings(datasets=(GENERATED,), models=("lenet",), players=("input",))
+ON_LENET = ExperimentSettings(datasets=(GENERATED,), models=("lenet",), players=("input",), trainings=1)
 
 
 def experiment_on_images(settings: Settings, choice: Choice) -> Experiment:

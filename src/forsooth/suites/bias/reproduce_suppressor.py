@@ -20,7 +20,9 @@ from forsooth.suites.verdicts import judgement
 
 TOLERANCE = 1e-3
 ERRORS = 4.5  # standard errors beyond which chance is no excuse
-SETTINGS = Settings(datasets=("suppressor",), models=("linear",), players=("input",), methods=tuple(FORMS), samples=40)
+SETTINGS = Settings(
+    datasets=("suppressor",), models=("linear",), players=("input",), methods=tuple(FORMS), samples=40, trainings=1
+)
 BETWEEN_CLASSES = torch.tensor([[1.0, 0.0], [0.0, 0.0]], dtype=torch.float64)  # what they add to the covariance
 FOUR_DIGITS = ("signal", "our_signal", "suppressor", "our_suppressor", "largest_suppressor")
 

@@ -18,8 +18,9 @@ from forsooth.suites.verdicts import judgement
 CIFAR = {3: "lenet", 4: "resnet20", 5: "resnet32", 6: "resnet44", 7: "resnet56"}
 VOC = {8: "resnet50", 9: "resnet101", 10: "alexnet", 11: "vgg16", 12: "vgg19"}
 JUDGED = (*PUBLISHED, "lrp", "deep_lift", "random", "constant")
-ON_PATCHES = Settings(datasets=(), methods=JUDGED, grid=16, permutations=100, samples=16, side=224)
-ON_PIXELS = Settings(datasets=(), methods=JUDGED, samples=16)
+# as in the paper one network each
+ON_PATCHES = Settings(datasets=(), methods=JUDGED, grid=16, permutations=100, samples=16, trainings=1, side=224)
+ON_PIXELS = Settings(datasets=(), methods=JUDGED, samples=16, trainings=1)
 OF_ONE: Mapping[int, Facts] = {  # the Shapley values again are as expensive as the anchor: on the cheapest network only
     3: {"samples": 50, "methods": (*JUDGED, SHAPLEY)},
     4: {"samples": 50},

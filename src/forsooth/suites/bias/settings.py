@@ -49,7 +49,7 @@ class Settings:
     exact_up_to   players up to which all coalitions are played instead: with 12 they cost less than a thousand orders
     antithetic    each order is played backwards, too
     samples       test inputs explained per network: those that all its trainings get right
-    trainings     of each network from different starts; weights from a file are one
+    trainings     of each network from different starts (the paper: 1); weights from a file are one
     baseline      what takes the place of absent players: mean or mean of a channel over training data, zero, or a blur
     output        what the players earn: logits or probabilities of the class
     same_game     methods that take a baseline or players are given those of the game; else their own, as published
@@ -71,7 +71,7 @@ class Settings:
     exact_up_to: int = 12
     antithetic: bool = False
     samples: int = 50
-    trainings: int = 1
+    trainings: int = 2
     baseline: Literal["mean", "channel_mean", "zero", "blur"] = "mean"
     output: Literal["logits", "probabilities"] = "logits"
     same_game: bool = False

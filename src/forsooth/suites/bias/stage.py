@@ -10,7 +10,8 @@ from torch import Tensor, nn
 from forsooth import chunks, models, seeds
 from forsooth.games import layers, players
 from forsooth.games.baselines import baseline as stand_in
-from forsooth.games.shapley import Estimate, exact, permutation
+from forsooth.games.draws import shuffled
+from forsooth.games.shapley import Estimate, exact, of_players, permutation
 from forsooth.games.values import Game, Model, game
 from forsooth.models import layout
 from forsooth.records import Cell, Dataset, Facts, Row
@@ -142,16 +143,22 @@ class Stage:
         return game(self.model, x, target, players=self.labels(x.shape[1:]), baseline=self.absent(x))
 
     def estimate(self, chosen: Tensor, *, seed: int) -> Estimate:
-        """Shapley values of the chosen inputs (k,)."""
+        """Shapley values of the chosen inputs (k,).
+
+        Each input walks orders of its own: errors are independent, and an interval over inputs holds them.
+        """
         played = self.game_of(chosen)
         if played.count <= self.spec.exact_up_to:
             return exact(played)
-        return permutation(
+        played = shuffled(played, seeds.generators(seed, "roles", chosen.tolist()))
+        assert played.roles is not None
+        found = permutation(
             played,
             permutations=self.spec.permutations,
             generator=seeds.generator(seed, "permutations"),
             antithetic=self.spec.antithetic,
         )
+        return of_players(found, played.roles)
 
     def question(self, x: Tensor, target: Tensor, *, seed: int, samples: Tensor) -> explain.Question:
         """What methods are asked about x (n, *shape), which are as from `shown`."""

@@ -1,6 +1,7 @@
 """From rows to the numbers of published tables: means of M_bias with their intervals."""
 
-from pandas import DataFrame
+import numpy as np
+from pandas import DataFrame, Series
 
 from forsooth.counted import counted
 from forsooth.frames import lines_by, only
@@ -39,11 +40,19 @@ def line_of(rows: DataFrame) -> dict[str, float]:
     """A method at one end and fraction."""
     return {
         **samples_and_trainings(rows, bounds=AT_LEAST_0).columns("ours", "low", "high"),
-        "sampling_error": rows["error"].mean(),  # all inputs walk the same orders: errors do not average out
+        "sampling_error": error_of_mean(rows["error"]),  # which the interval holds already
         "scored": rows.loc[~rows["failed"], "value"].mean(),
         "failed": rows["failed"].mean(),
         "inputs": len(rows),
     }
+
+
+def error_of_mean(errors: Series) -> float:
+    """The standard error of a mean from those of its values (n,), which walked orders of their own.
+
+    A map that says nothing has no error.
+    """
+    return float(np.sqrt((errors**2).sum()) / len(errors))
 
 
 def rounded(table: DataFrame) -> DataFrame:

@@ -64,7 +64,7 @@ def rows_to_test(panel: Network, dataset: Dataset) -> Tensor:
     return rows
 
 
-@task("bias.play", version=2, spec="game")
+@task("bias.play", version=3, spec="game")
 def play(*trained: Cell, panel: Panel, spec: GameSpec, first: int, last: int, seed: int, device: str) -> Cell:
     """Shapley values of the inputs number `first` to `last` that are explained.
 
