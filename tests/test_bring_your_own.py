@@ -332,3 +332,37 @@ def test_a_wrapped_model_adapts_to_its_bare_outputs():
         Wrapped(net, lambda logits: {"logits": logits}), IMAGES, arrays=False, device="auto", output="logits"
     )
     torch.testing.assert_close(adapted.model(x), net(IMAGES))
+
+
+def asked_directly(line: str, model, inputs: np.ndarray) -> np.ndarray:
+    """What a model of the page answers its own user: logits, probabilities or what a regressor predicts."""
+    if "keras" in line:
+        return np.asarray(model.predict(inputs, verbose=0))
+    if "regressor" in line:
+        return model.predict(inputs)[:, None]
+    if "lambda" in line:
+        return model(inputs)
+    if not isinstance(model, nn.Module):
+        return model.predict_proba(inputs)
+    with torch.no_grad():
+        answer = model.eval()(torch.from_numpy(inputs))
+    if isinstance(answer, tuple):
+        answer = answer[1]
+    return np.asarray(getattr(answer, "logits", answer))
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("line", MODELS)
+def test_a_model_answers_as_its_direct_call_answers(line):
+    known = names(line)
+    model = value(line, known)
+    inputs = IMAGES.numpy()
+    if "Bert" in line:
+        inputs = torch.randint(1, 30, (6, 7), generator=torch.Generator().manual_seed(3)).numpy()
+    elif any(word in line for word in ("forest", "regressor", "table")):
+        inputs = TABLE[:6].numpy()
+    expected = asked_directly(line, model, inputs)
+    adapted, x = adapt(model, torch.from_numpy(inputs), arrays=True, device="auto", output="logits")
+    with torch.no_grad():
+        found = adapted.model(x)
+    np.testing.assert_allclose(found.double().numpy().reshape(expected.shape), expected, rtol=0, atol=1e-6)

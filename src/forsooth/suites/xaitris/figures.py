@@ -165,7 +165,7 @@ def _grid(figure: Figure, layout: Layout, *, left: float) -> GridSpec:
 
 def _boxes(axis: Axes, table: Medians, quantiles: DataFrame, *, null: float, limits: Bounds) -> None:
     """quantiles: a line per method, nan where it took no part. Boxes are thick lines: one artist, not thirty."""
-    place = np.arange(len(quantiles))
+    place = np.arange(len(quantiles), dtype=np.float64)
     span = (limits[1] - limits[0]) or 1.0  # one value only: any width will do
     low, q1, middle, q3, high = quantiles.to_numpy().T
     paint = colours(table.methods, table.nulls)
