@@ -5,7 +5,7 @@ squares with a tenth of their forwards, over independent draws; and how often an
 At 1,024 players, where nothing is exact: the mean squared difference of two independent halves, which is twice the
 error.
 
-Run: python benchmarks/anchors.py [small] [large] [--draws N]
+Run: python benchmarks/anchors.py [small] [large] [--draws N] [--games WORD]
 """
 
 import argparse
@@ -122,10 +122,12 @@ def judged(ask: Way, truth: Tensor, name: str, draws: int) -> tuple[float, float
     return torch.stack(errors).mean().item(), torch.stack(held).mean().item()
 
 
-def small(draws: int) -> None:
+def small(draws: int, named: str) -> None:
     heads = f"{'MSE, walks':>11} {'squares':>10} {'ratio':>6} {'cover, walks':>13} {'squares':>8}"
     print(f"{'game':20} {'forwards':>16} {heads}")
     for name, played in games(4).items():
+        if named not in name:
+            continue
         truth = exact(played).values
         asks = ways(played, SHARE["small"])
         walks, cover_walks = judged(asks["walks"], truth, name, max(4, draws // 8))  # ten times as dear
@@ -152,9 +154,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("parts", nargs="*", metavar="small|large", help="both unless one is named")
     parser.add_argument("--draws", type=int, default=100)
+    parser.add_argument("--games", default="", metavar="WORD", help="only the small games with this word in their names")
     asked = parser.parse_args()
     torch.set_num_threads(1)
-    for part, work in {"small": partial(small, asked.draws), "large": large}.items():
+    for part, work in {"small": partial(small, asked.draws, asked.games), "large": large}.items():
         if part in (asked.parts or SHARE):
             work()
 
