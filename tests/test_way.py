@@ -3,7 +3,6 @@
 Nothing of the package is called but its public functions; data are changed where a suite makes them.
 """
 
-import dataclasses
 import functools
 
 import faults
@@ -12,11 +11,11 @@ import pytest
 import spies
 import torch
 import way
+from changes import exchanged, shuffled
 from torch import nn
 
 import forsooth
 from forsooth.games import values
-from forsooth.records import Dataset
 from forsooth.suites import explain
 
 pytestmark = pytest.mark.usefixtures("single")
@@ -79,6 +78,7 @@ def same_conclusions(one: way.Walk, two: way.Walk) -> None:
     for board, other in (boards, boards[::-1]):
         for better, worse in ((b, w) for b in board.index for w in board.index if apart(board, b, w)):
             assert other.loc[better, "score"] >= other.loc[worse, "score"], (better, worse)
+        assert apart(board, one.words.signal, "random"), "nothing is clear"
     moved = (boards[0]["score"] - boards[1]["score"]).abs()
     assert moved.max() < 0.12, moved.to_dict()
 
@@ -87,29 +87,19 @@ def apart(board: pd.DataFrame, better: str, worse: str) -> bool:
     return bool(board.loc[better, "low"] > board.loc[worse, "high"])
 
 
-def shuffled(dataset: Dataset) -> Dataset:
-    order = torch.randperm(len(dataset.x), generator=torch.Generator().manual_seed(5))
-    place = order.argsort()
-    rows = {name: getattr(dataset, name) for name in ("x", "y", "truth", "strata")}
-    moved = {name: None if value is None else value[order] for name, value in rows.items()}
-    splits = {name: place[rows].sort().values for name, rows in dataset.splits.items()}
-    return dataclasses.replace(dataset, **moved, splits=splits)
-
-
-def exchanged(dataset: Dataset) -> Dataset:
-    """Class 0 is called 1, and class 1 is called 0."""
-    strata = None if dataset.strata is None else 1 - dataset.strata
-    return dataclasses.replace(dataset, y=1 - dataset.y, strata=strata)
+CHANGED = {name: name for name in ("xaitris", "planted", "articles", "bam")}  # walk -> the data that are changed
 
 
 @pytest.mark.parametrize("change", [shuffled, exchanged])
+@pytest.mark.parametrize("name", CHANGED)
 def test_rows_in_another_order_and_classes_under_other_names_end_in_the_same_conclusions(
-    walked, change, tmp_path, monkeypatch
+    walked, name, change, tmp_path, monkeypatch
 ):
-    faults.remake(monkeypatch, "xaitris", change)
-    again = way.walk(way.WALKS["xaitris"], tmp_path)
-    same_conclusions(walked("xaitris"), again)
-    assert not way.failures("xaitris", again)
+    before = walked(name)
+    faults.remake(monkeypatch, "planted on" if (name, change) == ("planted", exchanged) else name, change)
+    again = way.walk(way.WALKS[name], tmp_path)
+    same_conclusions(before, again)
+    assert not way.failures(name, again)
 
 
 class Exchanged(nn.Module):
