@@ -44,7 +44,7 @@ def numbers(walk: way.Walk, *, without: str = "") -> pd.DataFrame:
     return rows.set_index(key)[["value"]].sort_index()
 
 
-@pytest.mark.parametrize("name", ["xaitris", "bias", "planted", "articles"])
+@pytest.mark.parametrize("name", ["xaitris", "bias", "planted", "articles", "bam"])
 def test_the_order_of_the_methods_and_who_else_is_asked_change_no_number(walked, name, tmp_path):
     words = way.WALKS[name]
     catalogue = [method for method in words.methods if isinstance(method, str)]
@@ -52,7 +52,7 @@ def test_the_order_of_the_methods_and_who_else_is_asked_change_no_number(walked,
     pd.testing.assert_frame_equal(numbers(again), numbers(walked(name), without=catalogue[0]), check_exact=True)
 
 
-@pytest.mark.parametrize("name", ["xaitris", "bias"])
+@pytest.mark.parametrize("name", ["xaitris", "bias", "planted", "articles", "bam"])
 def test_the_size_of_chunks_changes_no_number(walked, name, tmp_path, monkeypatch):
     monkeypatch.setattr(explain, "VALUES_AT_ONCE", 3 * 64)  # three images, or ninety-six rows of a table
     monkeypatch.setitem(values.CHUNKS, "cpu", (2**12, 2**6))
@@ -60,10 +60,12 @@ def test_the_size_of_chunks_changes_no_number(walked, name, tmp_path, monkeypatc
     pd.testing.assert_frame_equal(numbers(again), numbers(walked(name)), rtol=1e-4, atol=1e-5)
 
 
-def test_another_number_of_workers_gives_the_same_bytes(tmp_path):
-    for workers in (1, 2):
-        way.walk(way.WALKS["bias"], tmp_path / str(workers), methods=way.METHODS, workers=workers)
-    one, two = ((tmp_path / name / "scores.parquet").read_bytes() for name in ("1", "2"))
+@pytest.mark.parametrize("name", ["bias", "articles"])
+def test_another_number_of_workers_gives_the_same_bytes(name, tmp_path):
+    words = way.WALKS[name]
+    known = [method for method in words.methods if isinstance(method, str)]  # another process finds no live one
+    runs = [way.walk(words, tmp_path / str(workers), methods=known, workers=workers).run for workers in (1, 2)]
+    one, two = ((run.folder / "scores.parquet").read_bytes() for run in runs)
     assert one == two
 
 
@@ -87,16 +89,16 @@ def apart(board: pd.DataFrame, better: str, worse: str) -> bool:
     return bool(board.loc[better, "low"] > board.loc[worse, "high"])
 
 
-CHANGED = {name: name for name in ("xaitris", "planted", "articles", "bam")}  # walk -> the data that are changed
-
-
 @pytest.mark.parametrize("change", [shuffled, exchanged])
-@pytest.mark.parametrize("name", CHANGED)
+@pytest.mark.parametrize("name", ["xaitris", "planted", "articles", "bam"])
 def test_rows_in_another_order_and_classes_under_other_names_end_in_the_same_conclusions(
     walked, name, change, tmp_path, monkeypatch
 ):
     before = walked(name)
-    faults.remake(monkeypatch, "planted on" if (name, change) == ("planted", exchanged) else name, change)
+    made = name
+    if (name, change) == ("planted", exchanged):  # the new class 1 is the artefact; only old ones can change places
+        made = "planted on"
+    faults.remake(monkeypatch, made, change)
     again = way.walk(way.WALKS[name], tmp_path)
     same_conclusions(before, again)
     assert not way.failures(name, again)

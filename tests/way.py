@@ -51,7 +51,7 @@ PLANTED = {
 TABLE = {"datasets": ("suppressor",), "models": ("linear",), "samples": 10, "players": ("input",), "trainings": 1}
 BAM = {
     **{"side": plain_world.SIDE, "scenes": None, "train": 12, "val": 1, "test": 6, "epochs": 3, "gate": 0.0},
-    **{"fine_train": 5, "fine_val": 3, "fine_test": 8, "samples": 32, "samples_expensive": 10, "samples_per_k": 4},
+    **{"fine_train": 5, "fine_val": 3, "fine_test": 8, "samples": 48, "samples_expensive": 10, "samples_per_k": 4},
     **{"placings": ("as_built",), "trials": 8, "ks": (1.0,), "examples": 5, "random_sets": 2, "trainings": 1},
 }
 ARTICLES = {
