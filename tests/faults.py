@@ -3,28 +3,53 @@
 import dataclasses
 import functools
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 import pytest
 import torch
 import way
 from torch import Tensor
 
+from forsooth.datasets.articles import Articles
 from forsooth.plain import remembered
 from forsooth.records import Cell, Dataset
 from forsooth.suites import choose, explain
+from forsooth.suites.articles import data as documents
+from forsooth.suites.bam import data as pastes
+from forsooth.suites.bam import tcav
 from forsooth.suites.bias import data as bias_data
 from forsooth.suites.planted import data as plots
 from forsooth.suites.xaitris import data as tetrominoes
 
-MAKERS = {"xaitris": tetrominoes, "planted": plots, "bias": bias_data}  # where the data of a walk are made
+
+@dataclass(frozen=True)
+class Maker:
+    """The function of one argument, by its name in these modules, that makes the data of a walk."""
+
+    name: str
+    modules: tuple[ModuleType, ...]
 
 
-def remake(patch: pytest.MonkeyPatch, name: str, change: Callable[[Dataset], Dataset]) -> None:
+MAKERS = {
+    "xaitris": Maker("dataset", (tetrominoes,)),
+    "bias": Maker("dataset", (bias_data,)),
+    "planted": Maker("dataset", (plots,)),
+    "planted on": Maker("base", (plots,)),  # the images before artefacts
+    "articles": Maker("dataset", (documents,)),
+    "bam": Maker("world", (pastes, tcav)),
+}
+
+
+def remake(patch: pytest.MonkeyPatch, name: str, change: Callable[[Any], Any]) -> None:
     """The data of a walk are changed right after they are made."""
-    module = MAKERS[name]
-    make = module.dataset.__wrapped__
-    patch.setattr(module, "dataset", remembered(2)(functools.wraps(make)(lambda spec: change(make(spec)))))
+    maker = MAKERS[name]
+    make = getattr(maker.modules[0], maker.name).__wrapped__
+    remade = remembered(2)(functools.wraps(make)(lambda spec: change(make(spec))))
+    for module in maker.modules:
+        patch.setattr(module, maker.name, remade)
 
 
 def one_class_only(patch: pytest.MonkeyPatch, name: str) -> None:
@@ -33,14 +58,20 @@ def one_class_only(patch: pytest.MonkeyPatch, name: str) -> None:
     def first_rows(strata: Tensor, count: int | None, *, seed: int, role: str) -> Tensor:
         return strata.sort(stable=True).indices[:count]
 
+    def first_of_two(one: Tensor, two: Tensor, count: int | None, *, seed: int, role: str) -> Tensor:
+        return first_rows(one, count, seed=seed, role=role)
+
     patch.setattr(choose, "evenly", first_rows)
+    patch.setattr(choose, "crossed", first_of_two)
 
 
 def shifted_mask(patch: pytest.MonkeyPatch, name: str) -> None:
-    def shift(dataset: Dataset) -> Dataset:
-        assert dataset.truth is not None
-        half = dataset.truth.shape[-1] // 4
-        return dataclasses.replace(dataset, truth=dataset.truth.roll((half, half), (-2, -1)))
+    def shift(data: Dataset | Articles) -> Dataset | Articles:
+        if isinstance(data, Articles):  # by one word
+            words = dataclasses.replace(data.dataset, truth=data.dataset.truth.roll(1, -1))
+            return dataclasses.replace(data, dataset=words)
+        half = data.truth.shape[-1] // 4
+        return dataclasses.replace(data, truth=data.truth.roll((half, half), (-2, -1)))
 
     remake(patch, name, shift)
 
@@ -58,7 +89,10 @@ def transposed_map(patch: pytest.MonkeyPatch, name: str) -> None:
 
 
 def wrong_target(patch: pytest.MonkeyPatch, name: str) -> None:
-    changed_answer(patch, lambda asked: dataclasses.replace(asked, target=1 - asked.target), lambda cell: cell)
+    def another(asked: explain.Question) -> explain.Question:
+        return dataclasses.replace(asked, target=(asked.target - 1).abs())  # 1 for 0, else the one before
+
+    changed_answer(patch, another, lambda cell: cell)
 
 
 def train_and_test_exchanged(patch: pytest.MonkeyPatch, name: str) -> None:
@@ -86,21 +120,22 @@ def maps_of_other_samples(patch: pytest.MonkeyPatch, name: str) -> None:
 
 def walk(name: str, folder: Path) -> way.Walk:
     """The walk with few methods: those that watch, and one to compare with."""
-    asked = [method for method in way.WALKS[name].methods if method in way.WATCHED]
-    return way.walk(way.WALKS[name], folder, methods=asked)
+    words = way.WALKS[name]
+    asked = [method for method in words.methods if method in (*way.WATCHED, words.signal)]
+    return way.walk(words, folder, methods=asked)
 
 
 Fault = Callable[[pytest.MonkeyPatch, str], None]
 # fault -> walk -> the check that catches it
 CAUGHT: dict[Fault, dict[str, str]] = {
     one_class_only: {
-        **dict.fromkeys(("xaitris", "bias"), "every_class_is_asked_about"),
+        **dict.fromkeys(("xaitris", "bias", "articles", "bam"), "every_class_is_asked_about"),
         "planted": "every_class_takes_part_evenly",
     },
-    shifted_mask: dict.fromkeys(("xaitris", "planted"), "the_signal_lies_on_the_truth"),
+    shifted_mask: dict.fromkeys(("xaitris", "planted", "articles"), "the_signal_lies_on_the_truth"),
     transposed_map: dict.fromkeys(("xaitris", "planted"), "the_truth_that_is_given_is_the_truth_that_is_scored"),
-    wrong_target: dict.fromkeys(("xaitris", "bias", "planted"), "the_right_class_is_explained"),
+    wrong_target: dict.fromkeys(("xaitris", "bias", "planted", "articles", "bam"), "the_right_class_is_explained"),
     train_and_test_exchanged: dict.fromkeys(("xaitris", "bias", "planted"), "explained_inputs_are_held_out"),
     trained_on_what_is_explained: {"xaitris": "explained_inputs_are_held_out"},
-    maps_of_other_samples: {"rigid": "the_truth_that_is_given_is_the_truth_that_is_scored"},
+    maps_of_other_samples: dict.fromkeys(("rigid", "bam"), "the_truth_that_is_given_is_the_truth_that_is_scored"),
 }

@@ -35,7 +35,9 @@ def watch(model, x, target, *, background, fit, truth):
 
 def tell(model, x, target, *, truth):
     """The truth as the method was given it, in the shape of x."""
-    return truth.to(x)[:, None].expand_as(x)
+    if truth.ndim < x.ndim:
+        truth = truth[:, None]
+    return truth.to(x).expand_as(x)
 
 
 def record(function, *needs) -> Method:

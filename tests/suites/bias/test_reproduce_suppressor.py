@@ -5,6 +5,7 @@ import dataclasses
 import pandas as pd
 import pytest
 import torch
+from sentences import ROOT
 
 import forsooth
 from forsooth.records import Choice, Row
@@ -28,6 +29,11 @@ def table(tmp_path_factory, single):
 def test_a_method_says_what_its_closed_form_says(table, method):
     row = table.loc[method]
     assert row["agrees"], row.to_dict()
+
+
+def test_the_kept_table_is_what_the_command_gives(table):
+    kept = pd.read_csv(ROOT / "studies/bias/suppressor.csv", index_col="method")
+    pd.testing.assert_frame_equal(kept, table, check_dtype=False, rtol=0.02, atol=2e-3)
 
 
 def test_gradients_are_the_weights_and_patterns_the_signal(table):

@@ -75,11 +75,12 @@ def class_counts(probe: SaliencyProbe) -> list[Facts]:
     world = probe.spec.world
     # an expensive method explains fewer images, so its set has a name of its own
     where = {"placing": AS_BUILT, "set": f"X_os, {count} images"}
-    counts = data.class_counts(world, data.images(probe.spec, None, count=count), role="explained", where=where)
+    _, seen = data.explained(probe.spec, None, count=count)
+    counts = data.class_counts(world, seen, role="explained", where=where)
     for name, cell in probe.nets.items():
         net = facts_of(cell).net
         if net.k is None:
-            chosen, _ = data.background(probe.spec, net, count=BACKGROUND)
+            _, chosen = data.learned_from(probe.spec, net, count=BACKGROUND)
             counts += data.class_counts(world, chosen, role="background", where={**where, "set": name})
     return counts
 

@@ -107,7 +107,18 @@ class Images(NamedTuple):
 def images(
     spec: DataSpec, k: float | None, *, count: int | None, first_only: bool = False, placing: str = AS_BUILT
 ) -> Images:
-    """`count` test images of X_{o,s} or X^k_{o,s} (None: all); `first_only`: of the first class.
+    """The images that `explained` chooses, in all their states."""
+    pastes, chosen = explained(spec, k, count=count, first_only=first_only, placing=placing)
+    both, alpha = render(spec, pastes, chosen.rows, "os")
+    scenes, _ = render(spec, pastes, chosen.rows, "s")
+    objects, _ = render(spec, pastes, chosen.rows, "og")
+    return Images(*chosen, both, scenes, objects, alpha > 0)
+
+
+def explained(
+    spec: DataSpec, k: float | None, *, count: int | None, first_only: bool = False, placing: str = AS_BUILT
+) -> tuple[Pastes, Selection]:
+    """`count` test images of X_{o,s} or X^k_{o,s} (None: all), and the table they are in; `first_only`: of class 0.
 
     They are drawn evenly over the classes of scenes and over those of objects.
     """
@@ -115,11 +126,7 @@ def images(
     rows = pastes.splits["test"]
     if first_only:
         rows = rows[world(spec.world).scenes.y[pastes.scene[rows]] == FIRST]
-    chosen = select(spec, pastes, rows, count, role=f"explained {k}")
-    both, alpha = render(spec, pastes, chosen.rows, "os")
-    scenes, _ = render(spec, pastes, chosen.rows, "s")
-    objects, _ = render(spec, pastes, chosen.rows, "og")
-    return Images(*chosen, both, scenes, objects, alpha > 0)
+    return pastes, select(spec, pastes, rows, count, role=f"explained {k}")
 
 
 def labels_of(net: NetSpec, seen: Images) -> Tensor:
@@ -128,10 +135,15 @@ def labels_of(net: NetSpec, seen: Images) -> Tensor:
 
 
 def background(spec: DataSpec, net: NetSpec, *, count: int) -> tuple[Selection, Tensor]:
-    """`count` of the images that a network was trained on, drawn evenly as `images` are: and their x (n, 3, h, w)."""
-    pastes = table(spec, net.k)
-    chosen = select(spec, pastes, pastes.splits["train"], count, role=f"background {net.name}")
+    """`count` of the images that a network was trained on, see `learned_from`, and their x (n, 3, h, w)."""
+    pastes, chosen = learned_from(spec, net, count=count)
     return chosen, render(spec, pastes, chosen.rows, net.shown)[0]
+
+
+def learned_from(spec: DataSpec, net: NetSpec, *, count: int) -> tuple[Pastes, Selection]:
+    """`count` training images of a network, drawn evenly as `explained` are, and the table they are in."""
+    pastes = table(spec, net.k)
+    return pastes, select(spec, pastes, pastes.splits["train"], count, role=f"background {net.name}")
 
 
 def render(spec: DataSpec, pastes: Pastes, rows: Tensor, shown: Shown) -> tuple[Tensor, Tensor]:
