@@ -2,34 +2,47 @@
 
     python benchmarks/training.py
     python benchmarks/training.py together [--device cuda] [--members 12] [--ways]
+    python benchmarks/training.py panel [--model vit] [--scenario LIN] [--background WHITE]
 
 The second trains several networks in one step, and prints the time of an epoch of one by one over that of all at once,
-in turn; `--ways` every way of the step by itself. On a processor 8×8 alone, on an accelerator 64×64 too.
+in turn; `--ways` every way of the step by itself. On a processor 8×8 alone, on an accelerator 64×64 too. The third runs
+one panel of XAI-TRIS in the preset quick, task by task on one core: seconds of processor time of each training, of each
+other task above one second, and of all by their kind.
 
 `epoch` is one epoch of `fit` (shuffling, forward, backward, Adam, validation); `bare` the same number of forward and
 backward passes of the plain torch module over batches that lie ready, and nothing else. A ratio below 1 means that
-`fit` is faster than the bare passes: there the convolutions run as matrices. CPU time of one thread.
+`fit` is faster than the bare passes: there the convolutions run as matrices, and transformers in a quicker way. CPU
+time of one thread.
 """
 
 import argparse
 import dataclasses
 import sys
+import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable
 from functools import partial
 from itertools import product
+from pathlib import Path
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from forsooth import chunks
+from forsooth.engine import run_task
 from forsooth.models import MODELS
 from forsooth.models.chain import ways_for
 from forsooth.models.recipes import RELEASED_8, Recipe
 from forsooth.models.samples import pooled
 from forsooth.models.together import Member, Options, fit_together
 from forsooth.models.train import fit
-from forsooth.records import Dataset
+from forsooth.models.vit import VIT
+from forsooth.records import Choice, Dataset
+from forsooth.store import Store
+from forsooth.suites.xaitris.plan import plan
+from forsooth.suites.xaitris.settings import QUICK
 
 SIZES = {8: (8_000, 1_000), 64: (2_048, 256)}  # train and validation images; the published 8×8 set, a part of 64×64
 
@@ -70,7 +83,9 @@ def measure(build: Callable[[], nn.Module], data: Dataset, epochs: int) -> tuple
 def main() -> None:
     torch.set_num_threads(1)
     print(f"{'network':24}{'epoch, ms':>12}{'bare, ms':>12}{'ratio':>8}")
-    for size, model, variant in product(SIZES, MODELS[:3], ("paper", "released")):
+    chunks.keep_freed_memory()
+    small = [*product(SIZES, MODELS[:3], ("paper", "released")), (8, VIT, "released")]
+    for size, model, variant in small:
         if (model.name, size, variant) == ("cnn", 64, "paper"):
             continue  # a minute per epoch on one core: pools of stride 1 keep all 64×64 pixels
         build = partial(model.function, size=size, variant=variant)
@@ -115,6 +130,27 @@ def together(device: str, members: int, each_way: bool) -> None:
             print(f"{name:24}{words:>18}{1e3 * min(one):12.2f}{1e3 * all_at_once:12.2f}{ratio:8.2f}", flush=True)
 
 
+def panel(model: str, scenario: str, background: str) -> None:
+    """Seconds of processor time of every training, and of all tasks by their kind, in one panel of the quick preset."""
+    settings = dataclasses.replace(QUICK, models=(model,))
+    made = plan(settings, Choice(only={"scenario": (scenario,), "background": (background,)}))
+    spent: Counter[str] = Counter()
+    with tempfile.TemporaryDirectory() as folder:
+        store = Store(Path(folder))
+        for task in made.tasks:
+            took = seconds(lambda: run_task(task, store.root))  # noqa: B023
+            spent[task.name.split(",")[0].split(" ")[0].rstrip(":")] += took
+            if task.id == "xaitris.train":
+                cell = store.read(task.key)
+                accuracy = cell.rows[0].value
+                epochs = cell.facts["epochs"]
+                print(f"{took:8.1f} s  {task.name}: {epochs} epochs, accuracy {accuracy:.3f}", flush=True)
+            elif took > 1:
+                print(f"{took:8.1f} s  {task.name}", flush=True)
+    words = ", ".join(f"{kind} {took:.1f}" for kind, took in spent.most_common())
+    print(f"{sum(spent.values()):8.1f} s  {model}, {scenario}-{background}: {words}")
+
+
 if __name__ == "__main__":
     if sys.argv[1:2] == ["together"]:
         parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -125,5 +161,14 @@ if __name__ == "__main__":
         asked = parser.parse_args()
         torch.set_num_threads(1)
         together(asked.device, asked.members, asked.ways)
+    elif sys.argv[1:2] == ["panel"]:
+        parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+        parser.add_argument("part", choices=("panel",))
+        parser.add_argument("--model", default="vit")
+        parser.add_argument("--scenario", default="LIN")
+        parser.add_argument("--background", default="WHITE")
+        asked = parser.parse_args()
+        torch.set_num_threads(1)
+        panel(asked.model, asked.scenario, asked.background)
     else:
         main()

@@ -1,3 +1,6 @@
+import platform
+import resource
+
 import pytest
 import torch
 
@@ -67,3 +70,15 @@ def test_another_error_is_no_lack_of_memory():
 
     with pytest.raises(RuntimeError, match="mat1"):
         chunks.over(broken, torch.zeros(4), size=4)
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="other C libraries keep memory by rules of their own")
+def test_memory_that_was_freed_is_not_asked_for_again():
+    chunks.keep_freed_memory()
+    rounds = []
+    for _ in range(3):
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+        pieces = [torch.zeros(2**18) for _ in range(20)]  # 20 MiB, 5,120 pages
+        del pieces
+        rounds.append(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
+    assert rounds[-1] < 500

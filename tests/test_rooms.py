@@ -8,7 +8,7 @@ import pytest
 import forsooth
 
 SOURCE = Path(forsooth.__file__).parent
-FLOOR = {"errors", "records", "seeds", "chunks", "dense", "names", "digests", "strangers", "wording"}
+FLOOR = {"errors", "records", "seeds", "chunks", "dense", "quick", "names", "digests", "strangers", "wording"}
 ROOMS = {"datasets", "models", "attributions", "scores", "games", "papers"}
 MAY_IMPORT = {
     "errors": set(),
@@ -16,6 +16,7 @@ MAY_IMPORT = {
     "seeds": set(),
     "chunks": set(),
     "dense": set(),
+    "quick": set(),
     "digests": {"records"},
     "strangers": set(),
     "progress": set(),

@@ -16,6 +16,7 @@ FULL = (
     "CUDNN_STATUS_INTERNAL_ERROR",
     "unable to find an engine to execute this computation",
 )
+LARGE_PIECE = 32_000_000  # bytes, see `keep_freed_memory`
 
 
 @dataclass
@@ -42,6 +43,15 @@ def tried_again() -> Iterator[None]:
         yield
     finally:
         PRESSURE.again = before
+
+
+def keep_freed_memory() -> None:
+    """Have the C library keep up to 64 MB that were freed, instead of giving them back to the system after every step.
+
+    It keeps twice the largest piece that was given back so far, if that was below 32 MiB. Without it a step that needs
+    30 MB waits for thousands of fresh pages, up to a third of its time. Elsewhere than on Linux nothing happens.
+    """
+    torch.empty(LARGE_PIECE, dtype=torch.uint8)
 
 
 def is_full(error: BaseException) -> bool:

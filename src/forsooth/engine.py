@@ -262,6 +262,7 @@ def run_task(task: Task, root: Path) -> str:
     store = Store(root)
     needed = [store.read(key) for key in task.needs]
     begun = time.perf_counter()
+    chunks.keep_freed_memory()
     with one_thread():
         cell = task.function(*needed, **typed(task.function, task.arguments))
     seconds = round(time.perf_counter() - begun, 6)

@@ -18,6 +18,7 @@ from forsooth.models.augment import augmented
 from forsooth.models.keeper import Checkpoint, Keeper
 from forsooth.models.recipes import Recipe, check
 from forsooth.models.samples import Samples, check_splits, moved
+from forsooth.quick import as_quick
 from forsooth.records import Dataset, UsageError
 
 VALUES_PER_FORWARD = 2**20  # input values evaluated at once: all of a small split, 256 images of 64×64
@@ -164,7 +165,7 @@ def initialise(module: nn.Module, generator: torch.Generator) -> nn.Module:
 def _train(begin: Begin, data: Samples, recipe: Recipe, *, seed: int) -> Run:
     """One training, from its initialisation on."""
     module = begin(seeds.generator(seed, "init")).to(data.x.device, data.x.dtype)
-    forward = as_matrices(module, data.x.shape[1:]) or module
+    forward = as_matrices(module, data.x.shape[1:]) or as_quick(module) or module
     parameters = [p for p in module.parameters() if p.requires_grad]
     adam = Adam(parameters, rate=recipe.learning_rate, decay=recipe.weight_decay)
     shuffle = seeds.generator(seed, "shuffle")

@@ -9,6 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from forsooth.models import few_tokens
 from forsooth.models.builders import of_images
 from forsooth.records import Architecture, UsageError
 
@@ -37,6 +38,14 @@ class Attention(nn.Module):
         mixed = F.scaled_dot_product_attention(query, key, value, attn_mask=mask)  # (n, heads, tokens, width / heads)
         return self.out(mixed.transpose(1, 2).flatten(2))
 
+    def quickly(self, tokens: Tensor) -> Tensor:
+        """As `forward` without a mask, for few tokens."""
+        scale = (self.query.out_features // self.heads) ** -0.5
+        weight = torch.cat([scale * self.query.weight, self.key.weight, self.value.weight])
+        bias = torch.cat([scale * self.query.bias, self.key.bias, self.value.bias])
+        joined = few_tokens.linear(tokens, weight, bias)
+        return few_tokens.of(self.out, few_tokens.attended(joined, self.heads))
+
     def split(self, tokens: Tensor) -> Tensor:
         """Tokens (n, tokens, width) as (n, heads, tokens, width / heads)."""
         return tokens.unflatten(2, (self.heads, -1)).transpose(1, 2)
@@ -57,6 +66,15 @@ class Block(nn.Module):
     def forward(self, tokens: Tensor, mask: Tensor | None = None) -> Tensor:
         tokens = tokens + self.attention(self.norm1(tokens), mask)
         return tokens + self.narrow(self.gelu(self.wide(self.norm2(tokens))))
+
+    def quickly(self, tokens: Tensor) -> Tensor:
+        """As `forward` without a mask; of few tokens on a processor quicker, and the same but for the order of sums."""
+        if not few_tokens.pays(tokens):
+            return self(tokens)
+        tokens = tokens.contiguous()  # else every operation that follows would have to copy them
+        tokens = tokens + self.attention.quickly(self.norm1(tokens))
+        wide = self.gelu(few_tokens.of(self.wide, self.norm2(tokens)))
+        return tokens + few_tokens.of(self.narrow, wide)
 
 
 class Positions(nn.Module):
@@ -111,5 +129,5 @@ def vit(*, size: int, variant: str = "paper", channels_in: int = 1, classes: int
     return nn.Sequential(layers)
 
 
-VIT = Architecture(name="vit", function=vit, layer="grid", cite="dosovitskiy2021image", version=1, attends=True)
+VIT = Architecture(name="vit", function=vit, layer="grid", cite="dosovitskiy2021image", version=2, attends=True)
 BUILDERS = {"vit": of_images(vit)}

@@ -197,7 +197,9 @@ def training_task(network: Network, choice: Choice) -> Task:
         "seed": seeds.derive(choice.seed, "training", network.training),
         "device": choice.device,
     }
-    return make_task(train, arguments, name=f"train {title(network)}")
+    # The version of the network is no argument, so that of the task moves with it.
+    version = train.task_version + models.architecture(network.net).version - 1  # type: ignore[attr-defined]
+    return make_task(train, arguments, name=f"train {title(network)}", version=version)
 
 
 def game_of(settings: Settings) -> GameSpec:

@@ -42,7 +42,7 @@ def question(network: Cell | None, spec: DataSpec, chosen: Tensor, ask: Ask) -> 
     """What a method is asked of a trained network (None: of none, for methods that ignore it) on chosen images (k,)."""
     dataset = data.dataset(spec)
     model, layer = explained_network(network, spec, ask)
-    game: Facts = {"rewrite_model": spec.setting.size > SMALL}
+    game: Facts = {"rewrite_model": spec.setting.size > SMALL or attends(network)}
     if ask.softmax == "gradient":
         game["softmax"] = ask.softmax
     return explain.about(
@@ -55,6 +55,11 @@ def question(network: Cell | None, spec: DataSpec, chosen: Tensor, ask: Ask) -> 
         device=ask.device,
         game=game,
     )
+
+
+def attends(cell: Cell | None) -> bool:
+    """Whether a trained network is a transformer, which is slow as it is written even for small images."""
+    return cell is not None and models.architecture(cell.facts["net"]["name"]).attends
 
 
 def explained_network(cell: Cell | None, spec: DataSpec, ask: Ask) -> tuple[nn.Module, str | None]:
