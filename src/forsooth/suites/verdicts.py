@@ -1,13 +1,30 @@
 """What intervals say of a published claim."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
-from pandas import DataFrame, Series
+from pandas import DataFrame
 
 from forsooth.records import Judgement, Sentences
-from forsooth.stats import Interval, mean_interval
+from forsooth.stats import Interval
 from forsooth.stats.claims import directions
+from forsooth.stats.intervals import Estimate
+
+
+class Claim(NamedTuple):
+    """One of a family: the same claim of another method, panel or kind of data.
+
+    words  what is claimed
+    found  our number
+    limit  that it is claimed to be above, or below
+    more   beside the verdict
+    """
+
+    words: str
+    found: Estimate
+    limit: float = 0.0
+    more: str = ""
 
 
 def verdict(claim: str, found: Interval, *, holds: bool, fails: bool, more: str = "") -> str:
@@ -37,15 +54,21 @@ def below(claim: str, found: Interval, limit: float, more: str = "") -> str:
     return verdict(claim, found, holds=found.high < limit, fails=found.low >= limit, more=more)
 
 
-def all_above(claims: Mapping[str, Sequence[float] | Series], *, level: float = 0.025) -> Sentences:
-    """The verdicts on "more than 0" for many means at once, by t tests over models that Holm corrects for their number.
+def all_above(claims: Sequence[Claim]) -> Sentences:
+    """The verdicts on "more than the limit" for a family, corrected by Holm; the interval shown is of a claim alone."""
+    return _judged(claims, side=1)
 
-    claims  words -> one value per model
-    level   of one side, as in the interval that is shown; that one is of its claim alone
-    """
-    signs = directions(list(claims.values()), level=level)
-    for (words, values), sign in zip(claims.items(), signs, strict=True):
-        yield verdict(f"{words}{corrected(len(claims))}", mean_interval(values), holds=sign > 0, fails=sign < 0)
+
+def all_below(claims: Sequence[Claim]) -> Sentences:
+    """The verdicts on "less than the limit" for a family."""
+    return _judged(claims, side=-1)
+
+
+def _judged(claims: Sequence[Claim], *, side: int) -> Sentences:
+    signs = side * directions([claim.found for claim in claims], [claim.limit for claim in claims])
+    for claim, sign in zip(claims, signs, strict=True):
+        words = f"{claim.words}{corrected(len(claims))}"
+        yield verdict(words, claim.found.interval, holds=sign > 0, fails=sign < 0, more=claim.more)
 
 
 def corrected(count: int) -> str:
