@@ -82,26 +82,45 @@ def around(claim: str, found: Interval, published: float, more: str = "") -> str
     >>> around("a share", Interval(0.5, 0.0, 1.0, 2), 0.4)
     'a share: inconclusive. Ours 0.50 [0.00, 1.00], n = 2; published 0.40.'
     """
-    line = f"{claim}: {agreement(found, published)}. Ours {found}; published {published:.2f}"
+    return _beside(claim, found, published, agreement(found, published), more)
+
+
+def all_around(claims: Sequence[Claim]) -> Sentences:
+    """The same of a family, each limit a published number: what differs does so for all tests of the family.
+
+    A number outside of our interval that the family cannot reject neither agrees nor differs.
+    """
+    differ = directions([claim.found for claim in claims], [claim.limit for claim in claims]) != 0
+    for claim, surely in zip(claims, differ, strict=True):
+        found = claim.found.interval
+        result = agreement(found, claim.limit, surely=surely)
+        yield _beside(f"{claim.words}{corrected(len(claims))}", found, claim.limit, result, claim.more)
+
+
+def _beside(claim: str, found: Interval, published: float, result: str, more: str) -> str:
+    line = f"{claim}: {result}. Ours {found}; published {published:.2f}"
     if more:
         line = f"{line}, {more}"
     return f"{line}."
 
 
-def agreement(found: Interval, published: float) -> str:
-    """Whether an interval agrees with a published number, in a word."""
+def agreement(found: Interval, published: float, *, surely: bool = True) -> str:
+    """Whether an interval agrees with a published number, in a word; `surely` as in `holding`."""
     if found.low <= 0 and found.high >= 2 * published:
         return "inconclusive"
-    return holding(found.low, found.high, published)
+    return holding(found.low, found.high, published, surely=surely)
 
 
-def holding(low: float, high: float, published: float) -> str:
-    """Whether an interval holds a published number, in a word; one value has no interval, and says nothing."""
-    if not np.isfinite(low):
-        return "inconclusive"
+def holding(low: float, high: float, published: float, *, surely: bool = True) -> str:
+    """Whether an interval holds a published number, in a word; one value has no interval, and says nothing.
+
+    surely  whether a number outside of the interval differs: one of a family may be outside by chance
+    """
     if low <= published <= high:
         return "agrees"
-    return "differs"
+    if surely and np.isfinite(low):
+        return "differs"
+    return "inconclusive"
 
 
 def judgement(table: DataFrame, sentences: Sentences) -> Judgement:

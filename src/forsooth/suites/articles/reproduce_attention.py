@@ -45,7 +45,7 @@ def judge_table_1(outcome: Outcome) -> Judgement:
         basis(outcome),
         accurate(outcome.rows, "6.2"),
         *far_from_one(means),
-        *beside_published(table),
+        *beside_published(means, table),
         *wider(means),
     ]
     return judgement(table.round(2), sentences)
