@@ -17,14 +17,16 @@ class Claim(NamedTuple):
 
     words  what is claimed
     found  our number
-    limit  that it is claimed to be above, or below
+    limit  that it is claimed to be above, or a published number
     more   beside the verdict
+    side   -1 where it is claimed to be below the limit
     """
 
     words: str
     found: Estimate
     limit: float = 0.0
     more: str = ""
+    side: int = 1
 
 
 def verdict(claim: str, found: Interval, *, holds: bool, fails: bool, more: str = "") -> str:
@@ -54,21 +56,14 @@ def below(claim: str, found: Interval, limit: float, more: str = "") -> str:
     return verdict(claim, found, holds=found.high < limit, fails=found.low >= limit, more=more)
 
 
-def all_above(claims: Sequence[Claim]) -> Sentences:
-    """The verdicts on "more than the limit" for a family, corrected by Holm; the interval shown is of a claim alone."""
-    return _judged(claims, side=1)
-
-
-def all_below(claims: Sequence[Claim]) -> Sentences:
-    """The verdicts on "less than the limit" for a family."""
-    return _judged(claims, side=-1)
-
-
-def _judged(claims: Sequence[Claim], *, side: int) -> Sentences:
-    signs = side * directions([claim.found for claim in claims], [claim.limit for claim in claims])
+def family(claims: Sequence[Claim]) -> Sentences:
+    """The verdicts on claims that are judged together, corrected by Holm; the interval shown is of a claim alone."""
+    signs = directions([claim.found for claim in claims], [claim.limit for claim in claims])
     for claim, sign in zip(claims, signs, strict=True):
+        holds = claim.side * sign > 0
+        fails = claim.side * sign < 0
         words = f"{claim.words}{corrected(len(claims))}"
-        yield verdict(words, claim.found.interval, holds=sign > 0, fails=sign < 0, more=claim.more)
+        yield verdict(words, claim.found.interval, holds=holds, fails=fails, more=claim.more)
 
 
 def corrected(count: int) -> str:
@@ -85,7 +80,7 @@ def around(claim: str, found: Interval, published: float, more: str = "") -> str
     return _beside(claim, found, published, agreement(found, published), more)
 
 
-def all_around(claims: Sequence[Claim]) -> Sentences:
+def family_around(claims: Sequence[Claim]) -> Sentences:
     """The same of a family, each limit a published number: what differs does so for all tests of the family.
 
     A number outside of our interval that the family cannot reject neither agrees nor differs.

@@ -18,12 +18,11 @@ from forsooth.suites.articles.tables import ON_TARGET
 from forsooth.suites.verdicts import (
     Claim,
     above,
-    all_above,
-    all_around,
-    all_below,
     around,
     below,
     corrected,
+    family,
+    family_around,
     verdict,
 )
 from forsooth.wording import paragraphs
@@ -42,12 +41,12 @@ def far_from_one(means: DataFrame) -> Iterator[str]:
     for (kind, words), own in means.groupby(["kind", "words"], sort=False):
         if words == "correlating":
             claim = f"{kind}: attention on correlating articles is far from 1 (below {FAR})"
-            far.append(Claim(claim, mean_estimate(own["value"], bounds=SHARE), FAR))
+            far.append(Claim(claim, mean_estimate(own["value"], bounds=SHARE), FAR, side=-1))
         if words in ARTICLES:
             claim = f"{kind}: {words} articles get more than their frequency (excess)"
             more.append(Claim(claim, mean_estimate(own["value"] - own["frequency"])))
-    yield from all_below(far)
-    yield from all_above(more)
+    yield from family(far)
+    yield from family(more)
 
 
 def beside_published(means: DataFrame, table: DataFrame) -> Sentences:
@@ -63,7 +62,7 @@ def beside_published(means: DataFrame, table: DataFrame) -> Sentences:
         ours = mean_estimate(100 * values[line["kind"], line["words"]], bounds=(0, 100))
         claim = f"{line['kind']}: Attr% on {line['words']} words, in %"
         claims.append(Claim(claim, ours, line["published"], spreads.format_map(line)))
-    return all_around(claims)
+    return family_around(claims)
 
 
 def wider(means: DataFrame) -> list[str]:
@@ -156,7 +155,7 @@ def below_optimum(gaps: DataFrame) -> Sentences:
         claim = f"{kind}, {model}: precision is markedly below the optimum at the rate it"
         claims.append(markedly(f"{claim} was asked for", own, own["gap_asked"], own["best_precision_asked"]))
         claims.append(markedly(f"{claim} selects", own, own["gap"], own["best_precision_dataset"]))
-    return all_above(claims)
+    return family(claims)
 
 
 def markedly(claim: str, models: DataFrame, gap: Series, best: Series) -> Claim:
@@ -205,5 +204,5 @@ def claims_17(selections: Sequence[Selection]) -> Iterator[str]:
         misled = ratio_estimate(table["misled"], table["selected"])
         claim = f"{who}: non-correlating articles are selected (share of it)"
         not_correlating.append(Claim(claim, misled, more=f"{missed:.0%} of correlating missed"))
-    yield from all_above(exclusively)
-    yield from all_above(not_correlating)
+    yield from family(exclusively)
+    yield from family(not_correlating)

@@ -11,10 +11,10 @@ from forsooth.frames import lines_by, only
 from forsooth.records import Facts
 from forsooth.scores import metric as metric_of
 from forsooth.scores.contrast import relative_difference
-from forsooth.stats import Interval, crossed_interval, samples_and_trainings
+from forsooth.stats import Interval, crossed_interval
 from forsooth.stats.bootstrap import everything_once, per_sample, resampled_means, spread_over_trials, value_array
 from forsooth.stats.correlations import Accuracies, Series, drop_correlation, series_draws
-from forsooth.stats.intervals import Floats, no_interval, pooled_share_interval
+from forsooth.stats.intervals import Estimate, Floats, estimate_of, no_interval, pooled_share_interval
 from forsooth.suites.bam.settings import AS_BUILT
 
 TCAV = "tcav"
@@ -62,7 +62,7 @@ def contrast_line(rows: DataFrame, *, everyone: DataFrame) -> dict[str, float]:
     moved = only(rows, part="robustness", mask="object").groupby("placing", sort=False)
     interval = concept_interval(rows)
     if method != TCAV:
-        interval = samples_and_trainings(scored, bounds=metric_of(metric).bounds, share=metric != "mcs")
+        interval = score_of(scored, metric).interval
     line = {
         **interval.columns("value", "low", "high", "images"),
         "sd": spread_over_trials(per_sample(scored)),
@@ -74,6 +74,11 @@ def contrast_line(rows: DataFrame, *, everyone: DataFrame) -> dict[str, float]:
     if metric == "mcs" and method != TCAV:
         line["own_sets"] = own_sets(only(everyone, method=method))
     return {**line, "failed": scored["failed"].mean(), "value_defined": means_of(only(scored, failed=False))}
+
+
+def score_of(scored: DataFrame, metric: str) -> Estimate:
+    """The score of a map: a mean of differences, or the share of images that count."""
+    return estimate_of(scored, bounds=metric_of(metric).bounds, share=metric != "mcs")
 
 
 def means_of(rows: DataFrame) -> float:

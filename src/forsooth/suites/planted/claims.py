@@ -13,7 +13,7 @@ from forsooth.stats import mean_interval, share_interval
 from forsooth.stats.claims import holm, holm_by_name, t_test, t_test_above
 from forsooth.stats.intervals import mean_estimate
 from forsooth.suites.planted.tables import MODEL, in_range, slopes
-from forsooth.suites.verdicts import Claim, above, all_above, around, below, corrected, verdict
+from forsooth.suites.verdicts import Claim, above, around, below, corrected, family, verdict
 
 STATED = "planted_claims"  # the paper's own numbers
 NEAR_ONE = 0.95
@@ -90,7 +90,7 @@ def claims_of_presence(models: DataFrame) -> Sentences:
         return []
     claim = "The presence of a watermark is seen better than its absence"
     by_method = ahead.groupby("method", sort=False)
-    return all_above([Claim(f"{claim}, {name}", mean_estimate(own)) for name, own in by_method])
+    return family([Claim(f"{claim}, {name}", mean_estimate(own)) for name, own in by_method])
 
 
 def claims_of_trend(models: DataFrame, accuracy: Series, *, x: str, words: str) -> Sentences:
