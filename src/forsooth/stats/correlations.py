@@ -144,9 +144,14 @@ def drop_correlation(series: Series, accuracies: Accuracies) -> Interval:
     accuracy = accuracies.at(series.ks)
     draws, drops = accuracy_drops(values.shape[1], accuracy, accuracies.n)
     means = _means(values, series.sets, draws)
-    with_feature, without = accuracy.mean(0)
-    point = pearson_of_lines(resampled_means(values, everything_once(values)), (with_feature - without)[None])
-    return percentile_interval(float(point[0]), pearson_of_lines(means, drops), values.shape[1])
+    return percentile_interval(drop_rho(series, accuracies), pearson_of_lines(means, drops), values.shape[1])
+
+
+def drop_rho(series: Series, accuracies: Accuracies) -> float:
+    """The same ρ without its interval."""
+    with_feature, without = accuracies.at(series.ks).mean(0)
+    means = resampled_means(series.values, everything_once(series.values))
+    return float(pearson_of_lines(means, (with_feature - without)[None])[0])
 
 
 def _means(values: Floats, sets: Floats | None, draws: Draws) -> Floats:
