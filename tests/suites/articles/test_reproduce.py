@@ -48,7 +48,9 @@ def test_reproductions_of_attention(out, name, lines):
 def test_figures_of_several_trainings_say_which(out):
     table, words = api.reproduce("articles/figure-7", settings={**SMALL, "trainings": 2}, out=out)
     assert table[["kind", "training"]].to_numpy().tolist() == [["CN", 0], ["CN", 1], ["NC", 0], ["NC", 1]]
-    assert words.count("Training 1.") == 2
+    assert words.count("CN, training 1: ") == words.count("NC, training 1: ") == 3
+    assert words.count("(one of 4 claims, corrected by Holm)") == 8  # two claims on all, one on each kind
+    assert words.count("(one of 2 claims, corrected by Holm)") == 4
 
 
 @pytest.mark.parametrize("name, lines", [("figure-8", 10), ("figure-16", 4), ("figure-17", 4)])
@@ -327,7 +329,7 @@ def one_training(kind: str) -> pd.DataFrame:
     ],
 )
 def test_claims_on_attention_by_kind(kind, claim, count):
-    sentences = claims.claims_of_figure(kind, one_training(kind))
+    sentences = list(claims.claims_of_figure([(kind, kind, one_training(kind))]))
     assert sentences[0].startswith(claim) and len(sentences) == count
     assert "articles stand out from their neighbours" in sentences[-2] and ": holds. Ours 0.72" in sentences[-2]
     assert "articles do not stand out in the document" in sentences[-1]

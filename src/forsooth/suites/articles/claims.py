@@ -11,15 +11,13 @@ from forsooth.scores.selection import FIRST
 from forsooth.stats import SHARE, mean_interval, share_interval, variance_ratio_interval
 from forsooth.stats.bootstrap import ratio_estimate
 from forsooth.stats.claims import directions
-from forsooth.stats.intervals import Student, mean_estimate
+from forsooth.stats.intervals import Student, mean_estimate, share_estimate
 from forsooth.suites.articles.sentences import FAR
 from forsooth.suites.articles.settings import REINFORCE, RELAXED
 from forsooth.suites.articles.tables import ON_TARGET
 from forsooth.suites.verdicts import (
     Claim,
     above,
-    around,
-    below,
     corrected,
     family,
     family_around,
@@ -31,7 +29,10 @@ ARTICLES = ("correlating", "non_correlating")  # of the words, those that are ar
 EXCLUSIVE = 0.9  # from this Attr% on attention lies on articles "exclusively"
 NEAR = 0.05  # a precision or recall that is nearer to the optimum than this is "nearly optimal"
 FAULTY = 0.07  # the target at which the relaxation of the paper fails
+PEAKS = "articles stand out from their neighbours (share of peaks, less that of others)"
+LARGEST = "articles do not stand out in the document (share whose largest weight is on a correlating article)"
 Selection = tuple[str, DataFrame]  # whose it is, and a line for each document
+Training = tuple[str, str, DataFrame]  # the same, and the kind of data between
 
 
 def far_from_one(means: DataFrame) -> Iterator[str]:
@@ -75,33 +76,41 @@ def wider(means: DataFrame) -> list[str]:
     return [above("Trainings of CN differ more than those of Article (ratio of variances)", ratio, 1.0)]
 
 
-def claims_of_figure(kind: str, table: DataFrame) -> list[str]:
-    """The claims on one training, from a line for each document."""
-    local = mean_interval(table["articles_above_neighbours"] - table["others_above_neighbours"])
-    peaks = f"{kind}: articles stand out from their neighbours (share of peaks, less that of others)"
-    largest = (
-        f"{kind}: articles do not stand out in the document (share whose largest weight is on a correlating article)"
+def claims_of_figure(trainings: Sequence[Training]) -> Iterator[str]:
+    """The claims on single trainings, from a line for each document; each claim is a family over trainings."""
+    published = []
+    shares: dict[str, list[Claim]] = {}  # by kind of data, of which the paper claims different things
+    peaks = []
+    largest = []
+    for who, kind, table in trainings:
+        if kind == "Article":
+            published.append(attr_of_articles(who, table))
+        shares.setdefault(kind, []).append(claim_on_share(who, kind, table))
+        ahead = mean_estimate(table["articles_above_neighbours"] - table["others_above_neighbours"])
+        peaks.append(Claim(f"{who}: {PEAKS}", ahead))
+        largest.append(Claim(f"{who}: {LARGEST}", share_estimate(table["largest_is_article"]), FAR, side=-1))
+    yield from family_around(published)
+    for own in (*shares.values(), peaks, largest):
+        yield from family(own)
+
+
+def attr_of_articles(who: str, table: DataFrame) -> Claim:
+    """Ours beside the published number."""
+    attr = mean_estimate(table["attr"], bounds=SHARE)
+    return Claim(
+        f"{who}: Attr% of attention on articles", attr, papers.claim("articles_claims", "6.1", "attr_articles")
     )
-    return [
-        *claims_on_share(kind, table),
-        above(peaks, local),
-        below(largest, share_interval(table["largest_is_article"]), FAR),
-    ]
 
 
-def claims_on_share(kind: str, table: DataFrame) -> list[str]:
+def claim_on_share(who: str, kind: str, table: DataFrame) -> Claim:
     """What the paper says of Attr% in this kind of data."""
-    attr = mean_interval(table["attr"], bounds=SHARE)
+    attr = mean_estimate(table["attr"], bounds=SHARE)
     if kind == "CN":
-        return [above(f"CN: attention lies on correlating articles exclusively (over {EXCLUSIVE})", attr, EXCLUSIVE)]
+        return Claim(f"{who}: attention lies on correlating articles exclusively (over {EXCLUSIVE})", attr, EXCLUSIVE)
     if kind == "NC":
-        return [below("NC: Attr% is far from 1", attr, FAR)]
-    excess = mean_interval(table["attr"] - table["frequency"])
-    published = papers.claim("articles_claims", "6.1", "attr_articles")
-    return [
-        around("Article: Attr% of attention on articles", attr, published),
-        above("Article: that is better than random (excess over the frequency)", excess),
-    ]
+        return Claim(f"{who}: Attr% is far from 1", attr, FAR, side=-1)
+    excess = mean_estimate(table["attr"] - table["frequency"])
+    return Claim(f"{who}: that is better than random (excess over the frequency)", excess)
 
 
 def claims_7_1(table: DataFrame) -> list[str]:
