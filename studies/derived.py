@@ -2,19 +2,24 @@
 
 `bias/nearness.csv`, `bias/ratios.csv`, `bias/spreads.csv`: ours beside the published numbers of Tables 3 to 12;
 `bias/anchor-draws.csv`: what the draw of the anchor would add to their intervals;
-`bias/figure-6-methods.csv`: Fig. 6 by method;
+`bias/figure-6-methods.csv`: Fig. 6 by method; `bias/rules.csv`: the rule of 1/√N, judged for all methods together;
 `bam/by-method.csv`, `bam/by-accuracy.csv`, `bam/rho-small.csv`: BAM's scores in lines;
 `planted/by-method.csv`, `planted/trends.csv`: over all artefacts, and over images with and without one;
-`articles/`: gaps to the optimum, frequencies of the words, what a constant map has.
+`articles/`: gaps to the optimum, frequencies of the words, what a constant map has, who is near 1 on rationale models.
 """
 
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from scipy import stats
 from scipy.stats import spearmanr
 
 from forsooth import papers
+from forsooth.stats.claims import surely_above
+from forsooth.stats.intervals import UPPER_TAIL, Student
+from forsooth.suites.articles.reproduce_post_hoc import NEAR_ONE
+from forsooth.suites.bias.reproduce_patches import rules_of
 from forsooth.suites.bias.reproduce_tables import CIFAR, VOC
 from forsooth.suites.bias.reproduce_words import UNSAID, orders
 from forsooth.suites.bias.settings import SHAPLEY
@@ -117,6 +122,36 @@ def figure_6_methods() -> pd.DataFrame:
     """M_bias and the accurate bias, each the mean over images, by model and method."""
     maps = pd.read_csv(STUDIES / "bias/figure-6.csv")
     return maps.groupby(["model", "method"])[["m_bias", "accurate"]].mean().round(5).reset_index()
+
+
+def estimate(mean: float, low: float, high: float, n: int) -> Student:
+    """The estimate behind a printed interval over n; a side that was cut off, where no value can be, is the shorter."""
+    half = max(mean - low, high - mean)
+    return Student(mean, half / stats.t.ppf(UPPER_TAIL, n - 1), n - 1, n)
+
+
+def bias_rules() -> pd.DataFrame:
+    """Whether M_bias has the size 1/√N for each method, all of them one family, as the command judges it."""
+    table = pd.read_csv(STUDIES / "bias/patches-against-pixels.csv")
+    logs = np.log(table[["over_expected", "low", "high"]])
+    ratios = [estimate(*log, n) for log, n in zip(logs.to_numpy(), table["images"], strict=True)]
+    return table[["model", "method"]].assign(rule=rules_of(ratios, 1.0))
+
+
+def articles_near_one() -> pd.DataFrame:
+    """Which post-hoc methods are near 1 on rationale models; those of one run are a family, as the command judges it.
+
+    columns  alone: by its own interval; near_one: of all methods and models together
+    """
+    parts = []
+    for networks, name in {"paper": "post-hoc-beer-rationales", "small": "post-hoc-beer-rationales-small"}.items():
+        table = pd.read_csv(STUDIES / f"articles/{name}.csv").query("model != 'none'")
+        drawn = table["documents"].where(table["trainings"].eq(1), table[["documents", "trainings"]].min(axis=1))
+        intervals = table[["attr", "low", "high"]].to_numpy()
+        attrs = [estimate(*interval, n) for interval, n in zip(intervals, drawn, strict=True)]
+        sure = table[["kind", "model", "method", "attr"]].assign(networks=networks)
+        parts.append(sure.assign(alone=table["low"] > NEAR_ONE, near_one=surely_above(attrs, NEAR_ONE)))
+    return pd.concat(parts)
 
 
 def bam_by_method() -> pd.DataFrame:
@@ -238,6 +273,7 @@ def derived() -> dict[str, pd.DataFrame]:
         "bias/anchor-draws.csv": bias_anchor_draws(),
         "bias/variants-factors.csv": variants_factors(),
         "bias/figure-6-methods.csv": figure_6_methods(),
+        "bias/rules.csv": bias_rules(),
         "bam/by-method.csv": bam_by_method(),
         "bam/by-accuracy.csv": bam_by_accuracy(),
         "bam/rho-small.csv": bam_rho_small(),
@@ -248,6 +284,7 @@ def derived() -> dict[str, pd.DataFrame]:
         "articles/gap-means.csv": articles_gap_means(),
         "articles/frequencies.csv": articles_frequencies(),
         "articles/over-constant.csv": articles_over_constant(),
+        "articles/near-one.csv": articles_near_one(),
     }
 
 

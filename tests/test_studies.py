@@ -12,6 +12,7 @@ from sentences import ROOT, entry_of
 import forsooth
 from forsooth import report
 from forsooth.report.medians import medians
+from forsooth.stats.intervals import mean_estimate
 
 
 def script(name: str) -> ModuleType:
@@ -45,6 +46,26 @@ def test_derived_tables_follow_from_those_they_are_derived_from():
     for path, table in derived.derived().items():
         text = table.to_csv(index=False, lineterminator="\n")
         pd.testing.assert_frame_equal(pd.read_csv(ROOT / "studies" / path), pd.read_csv(io.StringIO(text)), obj=path)
+
+
+def test_an_estimate_is_found_again_from_its_printed_interval():
+    values = [0.91, 0.95, 0.99, 0.97]
+    known = mean_estimate(values, bounds=(0, 0.98))  # cut off at one side
+    again = derived.estimate(*known.interval)
+    assert (again.mean, again.error, again.df) == pytest.approx((known.mean, known.error, 3))
+
+
+def test_bold_is_near_one_and_the_rule_is_that_of_the_table():
+    """What the pages say in words and letters, of all methods together, follows from the derived tables."""
+    near = pd.read_csv(ROOT / "studies/articles/near-one.csv")
+    page = (ROOT / "studies/articles.md").read_text()
+    for networks, own in near.groupby("networks"):
+        rows = page.partition(f"| method, {networks}")[2].partition("\n\n")[0]
+        assert rows.count("**") == 2 * own["near_one"].sum() > 0
+    rules = pd.read_csv(ROOT / "studies/bias/rules.csv")["rule"].value_counts()
+    page = (ROOT / "studies/bias.md").read_text().partition("| map | ratio over expected | the rule |")[2]
+    table = page.partition("\n\n")[0]
+    assert {rule: table.count(f"| {rule} |") for rule in rules.index} == rules.to_dict()
 
 
 def test_a_panel_has_the_median_of_its_own_samples(run, tables):

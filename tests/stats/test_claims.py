@@ -4,7 +4,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from forsooth.stats.claims import directions, holm, holm_by_name, mcnemar_more_often, t_test, t_test_above
+from forsooth.stats.bootstrap import drawn
+from forsooth.stats.claims import (
+    directions,
+    holm,
+    holm_by_name,
+    mcnemar_more_often,
+    surely_above,
+    surely_below,
+    t_test,
+    t_test_above,
+)
+from forsooth.stats.intervals import Estimate, Share, crossed_estimate, mean_estimate
 
 
 def test_holm_by_hand() -> None:
@@ -59,7 +70,43 @@ def test_named_claims_are_one_family() -> None:
 def test_directions_of_a_family() -> None:
     rng = np.random.default_rng(0)
     up = rng.normal(5, 1, 8)
-    assert directions([up, -up, up - up.mean(), [0.5]]).tolist() == [1, -1, 0, 0]
+    assert directions([mean_estimate(own) for own in (up, -up, up - up.mean(), [0.5])]).tolist() == [1, -1, 0, 0]
     alone = rng.normal(0, 1, 10)
     alone += stats.t.isf(0.02, 9) * alone.std(ddof=1) / 10**0.5 - alone.mean()  # p is 0.02
-    assert directions([alone]).tolist() == [1] and directions([alone, alone - 0.1]).tolist() == [0, 0]
+    assert directions([mean_estimate(alone)]).tolist() == [1]
+    assert directions([mean_estimate(alone), mean_estimate(alone - 0.1)]).tolist() == [0, 0]
+
+
+def test_each_claim_of_a_family_may_have_a_limit_of_its_own() -> None:
+    shares = [Share(0.9, 200), Share(0.9, 200)]
+    assert surely_above(shares, [0.8, 0.89]).tolist() == [True, False]
+    assert surely_below(shares, 0.95).tolist() == [True, True]
+    assert directions([], 0.5).shape == (0,)
+
+
+@pytest.mark.parametrize(
+    "estimate",
+    [mean_estimate([0.2, 0.5, 0.9, 0.4]), Share(0.3, 40), crossed_estimate([0.1, 0.4, 0.5], [0.3, 0.4])],
+)
+def test_one_claim_alone_is_sure_just_outside_of_its_interval(estimate: Estimate) -> None:
+    interval = estimate.interval
+    assert surely_above([estimate], interval.low - 1e-6).all() and not surely_above([estimate], interval.low + 1e-6)
+    assert surely_below([estimate], interval.high + 1e-6).all() and not surely_below([estimate], interval.high - 1e-6)
+
+
+def test_draws_are_a_law_too() -> None:
+    estimate = drawn(499, np.arange(999), 9)
+    assert estimate.above(-1) == 1 / 1000 and estimate.below(499) == (1 + 500) / 1000
+    assert np.isnan([drawn(0.5, [0.5, 0.6], 1).above(), drawn(np.nan, [], 5).below()]).all()
+
+
+def test_of_many_equal_shares_and_means_any_is_called_sure_in_at_most_one_run_of_twenty() -> None:
+    """Eight means of 12 and eight shares of 2,000, each claimed to both sides: alone, a third of the runs name one."""
+    rng = np.random.default_rng(1)
+    families = []
+    for _ in range(500):
+        families.append([mean_estimate(values) for values in rng.normal(size=(8, 12))])
+    assert np.mean([directions(own).any() for own in families]) <= 0.07  # and two errors of 500 runs
+    assert np.mean([any(directions([one]).any() for one in own) for own in families]) > 0.25
+    shares = [[Share(hits / 2000, 2000) for hits in rng.binomial(2000, 0.8, 8)] for _ in range(500)]
+    assert np.mean([directions(own, 0.8).any() for own in shares]) <= 0.07

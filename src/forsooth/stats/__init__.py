@@ -40,6 +40,11 @@ say without a law for the scores; and there is no claim at all where trainings h
 freedom. For claims B is raised to what other methods and panels make likely (`trainings.steadied`), and in a single
 panel it is at least the mean of all.
 
+A published claim that is asked in many places (of each method, panel or kind of data) is a family as well: an
+`Estimate` has the p-value of any limit, from the law that makes its interval, and `claims.surely_above`,
+`surely_below` and `directions` correct them by Holm, 2.5 % to each side. The interval printed beside a verdict is of
+that one number alone.
+
 Holm 1979, Scandinavian Journal of Statistics 6. Mohamad, Goeman, van Zwet 2022, Biometrics 78. Owen 2007, Annals of
 Applied Statistics 1 (a bootstrap of rows and columns triples E). Satterthwaite 1946, Biometrics Bulletin 2. Welch
 1947, Biometrika 34. Westfall and Young 1993, Resampling-Based Multiple Testing (their max-T would gain 2 % of width

@@ -6,6 +6,7 @@ wherever it is printed.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -136,13 +137,42 @@ def per_sample(rows: pd.DataFrame, value: str = "value") -> pd.Series:
     return rows.groupby("sample", sort=False)[value].mean()
 
 
+@dataclass(frozen=True, eq=False)
+class Drawn:
+    """A number of n samples whose law are its draws (draws,), those that have a value; none of a single sample."""
+
+    point: float
+    draws: Floats
+    n: int
+
+    @property
+    def interval(self) -> Interval:
+        if self.n < 2 or not len(self.draws):
+            return no_interval(self.point, self.n)
+        low, high = np.quantile(self.draws, ENDS)
+        return Interval(float(self.point), float(low), float(high), self.n)
+
+    def above(self, limit: float = 0.0) -> float:
+        """The share of draws that are not; the number itself counts as one more, so that no p-value is 0."""
+        return self._share(self.draws <= limit)
+
+    def below(self, limit: float = 0.0) -> float:
+        return self._share(self.draws >= limit)
+
+    def _share(self, against: NDArray[np.bool_]) -> float:
+        if self.n < 2 or not len(self.draws):
+            return float("nan")
+        return float((1 + against.sum()) / (1 + len(against)))
+
+
+def drawn(point: float, draws: ArrayLike, n: int) -> Drawn:
+    """The estimate of a number and its draws (draws,); those without a value are left out."""
+    return Drawn(point, finite(draws), n)
+
+
 def percentile_interval(point: float, draws: ArrayLike, n: int) -> Interval:
     """The point with the middle 95 % of the draws (draws,) that have a value; nan of a single sample."""
-    known = finite(draws)
-    if n < 2 or not len(known):
-        return no_interval(point, n)
-    low, high = np.quantile(known, ENDS)
-    return Interval(float(point), float(low), float(high), n)
+    return drawn(point, draws, n).interval
 
 
 def bootstrapped_mean(values: ArrayLike) -> Interval:
@@ -155,20 +185,24 @@ def bootstrapped_mean(values: ArrayLike) -> Interval:
     return Interval(float(numbers.mean()), float(low), float(high), len(numbers))
 
 
+def ratio_estimate(above: ArrayLike, below: ArrayLike) -> Drawn:
+    """The estimate of `bootstrapped_ratio`."""
+    upper = np.asarray(above, dtype=float)
+    lower = np.asarray(below, dtype=float)
+    n = len(lower)
+    if lower.sum() == 0:
+        return drawn(np.nan, [], 0)
+    times = np.random.default_rng(0).multinomial(n, np.full(n, 1 / n), size=RATIO_DRAWS)
+    defined = times[times @ lower > 0]
+    return drawn(float(upper.sum() / lower.sum()), (defined @ upper) / (defined @ lower), n)
+
+
 def bootstrapped_ratio(above: ArrayLike, below: ArrayLike) -> Interval:
     """Sum of above (n,) over the sum of below (n,), with a bootstrap over the n; nan where there is nothing below.
 
     Draws with nothing below are left out.
     """
-    upper = np.asarray(above, dtype=float)
-    lower = np.asarray(below, dtype=float)
-    n = len(lower)
-    if lower.sum() == 0:
-        return no_interval()
-    times = np.random.default_rng(0).multinomial(n, np.full(n, 1 / n), size=RATIO_DRAWS)
-    defined = times[times @ lower > 0]
-    low, high = np.quantile((defined @ upper) / (defined @ lower), ENDS)
-    return Interval(float(upper.sum() / lower.sum()), float(low), float(high), n)
+    return ratio_estimate(above, below).interval
 
 
 def resampled_ranks(draws: Floats, column: int) -> Floats:

@@ -1,15 +1,18 @@
 """Tests of single claims, and families of claims that are judged together."""
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
-from forsooth.stats.intervals import Floats, finite
+from forsooth.stats.intervals import LOWER_TAIL, Estimate, Floats, finite, mean_estimate
 
+Bools = NDArray[np.bool_]
 Name = TypeVar("Name", bound=Hashable)
+
+ONE_SIDE = LOWER_TAIL  # level of a family of claims to one side, as that of an interval, which has two
 
 
 def t_test_above(values: ArrayLike) -> float:
@@ -18,13 +21,7 @@ def t_test_above(values: ArrayLike) -> float:
     >>> round(t_test_above([0.1, 0.2, 0.3]), 3)
     0.037
     """
-    numbers = finite(values)
-    if len(numbers) < 2:
-        return float("nan")
-    error = numbers.std(ddof=1) / np.sqrt(len(numbers))
-    if error == 0:
-        return {1.0: 0.0, -1.0: 1.0}.get(float(np.sign(numbers.mean())), float("nan"))
-    return float(stats.t.sf(numbers.mean() / error, len(numbers) - 1))
+    return mean_estimate(values).above()
 
 
 def t_test(values: ArrayLike) -> float:
@@ -87,12 +84,36 @@ def holm_by_name(pvalues: Mapping[Name, float]) -> dict[Name, float]:
     return dict(zip(pvalues, adjusted, strict=True))
 
 
-def directions(families: Sequence[ArrayLike], *, level: float = 0.025) -> NDArray[np.int64]:
-    """1 where a mean is surely above 0, -1 where surely below, 0 where inconclusive: one mean for each of families.
+def surely_above(estimates: Sequence[Estimate], limit: float | Sequence[float] = 0.0) -> Bools:
+    """Which numbers are above the limit, (claims,): one family, corrected by Holm; not those of which nothing is known.
 
-    families  values (n,) of each claim
-    level     of one side; Holm corrects for the number of claims
+    limit  of all, or one for each
     """
-    rises = holm([t_test_above(values) for values in families]) <= level
-    falls = holm([t_test_above(-np.asarray(values, dtype=float)) for values in families]) <= level
-    return rises.astype(np.int64) - falls.astype(np.int64)
+    return surely([one.above(own) for one, own in _beside(estimates, limit)])
+
+
+def surely_below(estimates: Sequence[Estimate], limit: float | Sequence[float] = 0.0) -> Bools:
+    """Which are below it, (claims,)."""
+    return surely([one.below(own) for one, own in _beside(estimates, limit)])
+
+
+def directions(estimates: Sequence[Estimate], limit: float | Sequence[float] = 0.0) -> NDArray[np.int64]:
+    """1 where a number is surely above its limit, -1 where surely below, 0 where inconclusive, (claims,).
+
+    Each side is a family at half the level, so that any is wrong in at most 5 % of cases.
+
+    >>> from forsooth.stats.intervals import mean_estimate
+    >>> directions([mean_estimate([0.8, 0.9, 1.0]), mean_estimate([-1.0, 0.0, 1.0])]).tolist()
+    [1, 0]
+    """
+    return surely_above(estimates, limit).astype(np.int64) - surely_below(estimates, limit).astype(np.int64)
+
+
+def surely(pvalues: ArrayLike) -> Bools:
+    """Which one-sided claims hold, of p-values (...,) that are one family; nan makes no claim."""
+    return np.asarray(holm(pvalues) <= ONE_SIDE)
+
+
+def _beside(estimates: Sequence[Estimate], limit: float | Sequence[float]) -> Iterator[tuple[Estimate, float]]:
+    """Each estimate with its limit."""
+    return zip(estimates, np.broadcast_to(limit, len(estimates)).tolist(), strict=True)

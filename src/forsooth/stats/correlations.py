@@ -9,10 +9,12 @@ from numpy.typing import ArrayLike
 from scipy import stats
 
 from forsooth.stats.bootstrap import (
+    Drawn,
     Draws,
     accuracy_drops,
     concept_means,
     draw,
+    drawn,
     everything_once,
     percentile_interval,
     resampled_means,
@@ -89,7 +91,7 @@ def mean_slopes(frame: pd.DataFrame, x: str, y: str, *, units: Sequence[str], li
     return found
 
 
-def order_correlation(rows: pd.DataFrame, kinds: tuple[str, str], methods: Sequence[str], rho: float) -> Interval:
+def order_correlation(rows: pd.DataFrame, kinds: tuple[str, str], methods: Sequence[str], rho: float) -> Drawn:
     """Spearman's ρ between the orders of methods in two kinds of rows, with a bootstrap over samples and trainings.
 
     rows  columns kind, method, model_seed, sample and value; a sample that both kinds have is drawn for both
@@ -100,7 +102,7 @@ def order_correlation(rows: pd.DataFrame, kinds: tuple[str, str], methods: Seque
     means = resampled_means(values, draw(values.shape[1], len(values)))
     first, second = (means[:, [names.index((kind, method)) for method in methods]] for kind in kinds)
     samples = int(rows.groupby("kind")["sample"].nunique().min())
-    return percentile_interval(rho, spearman_of_lines(first, second), samples)
+    return drawn(rho, spearman_of_lines(first, second), samples)
 
 
 class Series(NamedTuple):
@@ -142,9 +144,14 @@ def drop_correlation(series: Series, accuracies: Accuracies) -> Interval:
     accuracy = accuracies.at(series.ks)
     draws, drops = accuracy_drops(values.shape[1], accuracy, accuracies.n)
     means = _means(values, series.sets, draws)
-    with_feature, without = accuracy.mean(0)
-    point = pearson_of_lines(resampled_means(values, everything_once(values)), (with_feature - without)[None])
-    return percentile_interval(float(point[0]), pearson_of_lines(means, drops), values.shape[1])
+    return percentile_interval(drop_rho(series, accuracies), pearson_of_lines(means, drops), values.shape[1])
+
+
+def drop_rho(series: Series, accuracies: Accuracies) -> float:
+    """The same ρ without its interval."""
+    with_feature, without = accuracies.at(series.ks).mean(0)
+    means = resampled_means(series.values, everything_once(series.values))
+    return float(pearson_of_lines(means, (with_feature - without)[None])[0])
 
 
 def _means(values: Floats, sets: Floats | None, draws: Draws) -> Floats:

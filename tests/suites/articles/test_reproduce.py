@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 from suites.articles.small import SMALL
 
 from forsooth import api, report
@@ -47,7 +48,9 @@ def test_reproductions_of_attention(out, name, lines):
 def test_figures_of_several_trainings_say_which(out):
     table, words = api.reproduce("articles/figure-7", settings={**SMALL, "trainings": 2}, out=out)
     assert table[["kind", "training"]].to_numpy().tolist() == [["CN", 0], ["CN", 1], ["NC", 0], ["NC", 1]]
-    assert words.count("Training 1.") == 2
+    assert words.count("CN, training 1: ") == words.count("NC, training 1: ") == 3
+    assert words.count("(one of 4 claims, corrected by Holm)") == 8  # two claims on all, one on each kind
+    assert words.count("(one of 2 claims, corrected by Holm)") == 4
 
 
 @pytest.mark.parametrize("name, lines", [("figure-8", 10), ("figure-16", 4), ("figure-17", 4)])
@@ -89,7 +92,9 @@ def test_post_hoc_methods_on_the_same_models(out):
     assert lines.loc["oracle", "attr"] == 1
     assert lines.loc["constant", "attr"] == pytest.approx(lines.loc["constant", "frequency"], abs=1e-3)
     assert lines.loc["occlusion", "trainings"] == 2 and lines.loc["occlusion", "sd_trainings"] >= 0
-    assert "Article, attention. near 1 (interval above 0.9):" in words
+    assert "Article, attention. near 1: " in words
+    assert lines.loc["occlusion", ["near_one", "far_from_one", "above_frequency"]].isin([True, False]).all()
+    assert lines.loc["constant", ["near_one", "above_frequency"]].isna().all()  # it knows no model
 
 
 KEY = {"kind": "CN", "model": "attention", "method": "lime"}
@@ -100,11 +105,31 @@ def test_verdicts_on_post_hoc_methods_by_hand():
     line = KEY | reproduce_post_hoc.line_of(rows.assign(frequency=0.04, status="ok"))
     assert line["attr"] == pytest.approx(0.96) and line["documents"] == 2  # documents: 0.95 and 0.97
     assert line["sd_trainings"] == pytest.approx((1 - 0.92) / 2**0.5)
-    sure = {**line, "low": 0.95, "high": 0.97}
+    sure = {**line, "low": 0.95, "high": 0.97, "near_one": True, "far_from_one": False, "above_frequency": True}
     poor = {**line, "method": "gradient", "attr": 0.05, "low": 0.03, "high": 0.07}
-    (sentence,) = reproduce_post_hoc.verdicts(pd.DataFrame([sure, poor]))
-    assert "above 0.9): lime 0.96 [0.95, 0.97]; far" in sentence
+    poor |= {"near_one": False, "far_from_one": True, "above_frequency": False}
+    first, sentence = reproduce_post_hoc.verdicts(pd.DataFrame([sure, poor]))
+    assert "(one of 2 claims, corrected by Holm)" in first
+    assert "near 1: lime 0.96 [0.95, 0.97]; far from 1: gradient 0.05 [" in sentence
     assert "not surely above the frequency: gradient 0.05" in sentence
+
+
+def test_one_map_near_one_by_luck_among_many_is_not_near_one():
+    """Alone, 0.95 with an interval just above 0.9 is near 1; of 40 methods one has that by chance."""
+    spread = np.array([-0.06, 0.0, 0.02, 0.04])
+    plain = {"kind": "CN", "model": "attention", "model_seed": 0, "frequency": 0.04, "status": "ok"}
+
+    def rows(middle, method, times=1.0):
+        values = middle + times * spread
+        return pd.DataFrame({**plain, "method": method, "sample": range(4), "value": values})
+
+    alone = rows(0.97, "lucky")
+    assert tables.attr_interval(alone).low > 0.9
+    assert reproduce_post_hoc.sure_of(alone)["near_one"].all()
+    many = pd.concat([alone, *(rows(0.85, f"m{k}") for k in range(39))])
+    assert not reproduce_post_hoc.sure_of(many)["near_one"].any()
+    certain = pd.concat([many, rows(0.97, "sure", 0.01)])
+    assert list(reproduce_post_hoc.sure_of(certain).query("near_one").index) == [("CN", "attention", "sure")]
 
 
 def test_maps_without_weight_are_counted_and_named():
@@ -172,7 +197,8 @@ def test_a_model_that_selects_all_words_is_not_optimal():
     assert otherwise in sentence
     words = claims.claims_7_2(pd.DataFrame([line]))
     assert "does not hold. Ours 0.00" in words[1] and "asked 10%, selected 100%" in words[1]
-    assert "Ours 0.80" in words[2] and "single models, over documents: at 10%" in words[2]
+    assert "Ours 0.80" in words[2] and "single models, each alone over its documents: at 10%" in words[2]
+    assert "(one of 2 claims, corrected by Holm)" in words[2]
     assert "Ours 0.00" in words[3] and "at no target" in words[3]
 
 
@@ -208,19 +234,21 @@ def test_two_kinds_of_model_are_compared_at_the_same_target():
 
 def test_claims_on_first_words_by_hand():
     table = counts(others=[2, 4, 0], first_others=[2, 3, 0], hits=[1, 0, 2])
-    first, some = claims.claims_16(table, "Article, rationale_relaxed")
+    first, some = claims.claims_16([("Article, rationale_relaxed", table)])
     assert "most are among the first 3 (share)" in first and "Ours 0.88" in first and "n = 2" in first
     assert "some article is selected in every document: does not hold. Ours 0.67" in some
-    nothing, every = claims.claims_16(table[2:], "x")
+    nothing, every = claims.claims_16([("x", table[2:])])
     assert "does not hold" in nothing and nothing.endswith("no other word is selected in any document.")
     assert "holds. Ours 1.00" in every
 
 
 def test_claims_on_halves_by_hand():
     table = counts(hits=[1, 2], misled=[1, 0], selected=[2, 2], articles=[2, 4])
-    exclusively, misled = claims.claims_17(table, "CN, rationale_relaxed")
+    exclusively, misled = claims.claims_17([("CN, rationale_relaxed", table)])
     assert "(over 0.95): holds. Ours 1.00 [1.00, 1.00], n = 2." in exclusively
     assert "Ours 0.25 [0.00, 0.50], n = 2; 50% of correlating missed." in misled
+    both = list(claims.claims_17([("CN, a", table), ("NC, a", table)]))
+    assert len(both) == 4 and all("(one of 2 claims, corrected by Holm)" in line for line in both)
 
 
 def trainings(kind: str, values: list[float], words: str = "correlating") -> pd.DataFrame:
@@ -248,20 +276,39 @@ def test_attention_far_from_one_and_above_its_frequency():
     means = pd.concat([trainings("CN", [0.1, 0.11, 0.12]), trainings("CN", [0.01, 0.02, 0.03], "non_correlating")])
     far, more, less = claims.far_from_one(means)
     assert far.startswith("CN: attention on correlating articles is far from 1 (below 0.5): holds. Ours 0.11")
-    assert "correlating articles get more than their frequency (excess): holds" in more
+    assert "get more than their frequency (excess) (one of 2 claims, corrected by Holm): holds" in more
     assert less.startswith("CN: non_correlating articles get more") and "holds" not in less.replace("does not", "")[:90]
 
 
+def test_kinds_of_data_are_one_family():
+    """Three kinds, each far from 1 with p = 0.02: alone each is, of three none is."""
+    spread = np.array([-0.1, 0.0, 0.1])
+    lucky = 0.5 - stats.t.isf(0.02, 2) * spread.std(ddof=1) / 3**0.5 + spread
+    (alone, _) = claims.far_from_one(trainings("CN", lucky))
+    assert "(below 0.5): holds." in alone
+    lines = list(claims.far_from_one(pd.concat([trainings(kind, lucky) for kind in ("Article", "CN", "NC")])))[:3]
+    assert all("(below 0.5) (one of 3 claims, corrected by Holm): inconclusive." in line for line in lines)
+
+
+def published(values: dict[str, list[float]], number: float) -> list[str]:
+    """The verdicts on a published number of several kinds of data, from trainings of each."""
+    own = pd.concat([trainings(kind, column) for kind, column in values.items()])
+    table = pd.DataFrame({"kind": list(values), "words": "correlating", "sd": 5.0, "published": number})
+    other = pd.DataFrame([{"kind": "CN", "words": "other", "sd": 1.0, "published": np.nan}])
+    return list(claims.beside_published(own, pd.concat([table, other]).assign(published_sd=4.0)))
+
+
 def test_published_numbers_stand_beside_ours():
-    table = pd.DataFrame(
-        {
-            **{"kind": ["CN", "CN"], "words": ["correlating", "other"], "attr": 20.0, "low": 15.0, "high": 25.0},
-            **{"trainings": 11, "sd": 5.0, "published": [16.0, np.nan], "published_sd": 4.0},
-        }
-    )
-    (sentence,) = claims.beside_published(table)
-    assert sentence.startswith("CN: Attr% on correlating words, in %: agrees. Ours 20.00 [15.00, 25.00], n = 11")
+    (sentence,) = published({"CN": [0.15, 0.2, 0.25]}, 16.0)
+    assert sentence.startswith("CN: Attr% on correlating words, in %: agrees. Ours 20.00 [7.58, 32.42], n = 3")
     assert sentence.endswith("published 16.00, spread 5.0, published 4.0.")
+
+
+def test_of_several_published_numbers_one_may_lie_outside_by_chance():
+    near = [0.19, 0.2, 0.21]
+    assert "differs. Ours 20.00 [17.52, 22.48]" in published({"CN": near}, 17.0)[0]
+    both = published({"CN": near, "NC": [0.15, 0.2, 0.25]}, 17.0)
+    assert "(one of 2 claims, corrected by Holm): inconclusive. Ours 20.00 [17.52" in both[0] and "agrees" in both[1]
 
 
 def one_training(kind: str) -> pd.DataFrame:
@@ -282,7 +329,7 @@ def one_training(kind: str) -> pd.DataFrame:
     ],
 )
 def test_claims_on_attention_by_kind(kind, claim, count):
-    sentences = claims.claims_of_figure(kind, one_training(kind))
+    sentences = list(claims.claims_of_figure([(kind, kind, one_training(kind))]))
     assert sentences[0].startswith(claim) and len(sentences) == count
     assert "articles stand out from their neighbours" in sentences[-2] and ": holds. Ours 0.72" in sentences[-2]
     assert "articles do not stand out in the document" in sentences[-1]

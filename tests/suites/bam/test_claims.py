@@ -5,10 +5,11 @@ import pandas as pd
 import pytest
 from suites.bam.small import MCS, rows_of, with_tcav
 
-from forsooth.stats import Interval
+from forsooth.stats.bootstrap import drawn
 from forsooth.suites.bam import claims
 from forsooth.suites.bam.settings import NULLS
 from forsooth.suites.bam.tables import contrast_table
+from forsooth.suites.verdicts import family
 
 
 def judged(own: pd.DataFrame, metric: str = "mcs") -> list[str]:
@@ -21,14 +22,14 @@ def line_of(lines: list[str], beginning: str) -> str:
 
 
 def test_a_lead_is_image_by_image():
-    assert claims.lead(rows_of(MCS), "grad_cam", "gradient") == pytest.approx(Interval(0.4, 0.4, 0.4, 3))
+    assert claims.lead(rows_of(MCS), "grad_cam", "gradient").interval == pytest.approx((0.4, 0.4, 0.4, 3))
     assert claims.lead(rows_of(MCS), "grad_cam", "lrp").n == 0
 
 
 def test_a_lead_of_two_trainings_counts_an_image_once():
     again = {name: [value + 0.2 for value in own] for name, own in MCS.items()}
     own = pd.concat([rows_of(MCS), rows_of(again, model_seed=1)], ignore_index=True)
-    assert claims.lead(own, "grad_cam", "gradient") == pytest.approx(Interval(0.4, 0.4, 0.4, 3))
+    assert claims.lead(own, "grad_cam", "gradient").interval == pytest.approx((0.4, 0.4, 0.4, 3))
 
 
 def test_the_best_map_leads_the_next():
@@ -72,9 +73,19 @@ def test_tcav_without_a_layer_is_inconclusive():
         ((0.9, np.nan, np.nan), "inconclusive"),
     ],
 )
-def test_an_order_needs_its_interval(rho, result):
-    line = claims.order("Alike", Interval(*rho, 9), "; more")
-    assert line.startswith(f"Alike: {result}. Ours rho {rho[0]:.2f} [") and line.endswith("n = 9; more.")
+def test_an_order_needs_its_draws(rho, result):
+    point, low, high = rho
+    (line,) = claims.orders([claims.Order("Alike", drawn(point, np.linspace(low, high, 200), 9), "; more")])
+    assert line.startswith(f"Alike: {result}. Ours rho {point:.2f} [") and line.endswith("n = 9; more.")
+
+
+def test_placings_are_one_family():
+    """Two in 100 draws of ρ say otherwise: alone that is sure, of five placings it is not."""
+    rho = drawn(0.9, [0.9] * 1960 + [0.3] * 40, 9)
+    (alone,) = claims.orders([claims.Order("Robust", rho, "")])
+    assert alone.startswith("Robust: holds. Ours rho 0.90 [")
+    many = claims.orders([claims.Order(f"Robust with {k}", rho, "") for k in range(5)])
+    assert all("(one of 5 claims, corrected by Holm): inconclusive. Ours rho 0.90 [" in line for line in many)
 
 
 def moved(sign: float, still: dict[str, list[float]]) -> list[str]:
@@ -108,7 +119,8 @@ def idr(values: dict[str, list[float]], chance: float) -> list[str]:
 def test_claims_on_idr_by_hand():
     values = {"grad_cam": [1.0] * 4, "gradient": [1.0, 1.0, 1.0, 0.0], "lrp": [1.0] * 4, "smooth_grad": [0.0] * 4}
     lines = idr(values, 0.55)
-    assert line_of(lines, "grad_cam has a higher IDR than all others (its lead over smooth_grad): holds. Ours 1.00")
+    gc = line_of(lines, "grad_cam has a higher IDR than all others (its lead over smooth_grad)")
+    assert "(one of 2 claims, corrected by Holm): holds. Ours 1.00" in gc
     assert "Ours 0.75" in line_of(lines, "gradient has a higher IDR")  # lrp is no map of the paper
     assert "holds. Ours 0.55 [0.55, 0.55], n = 3" in line_of(lines, "The baseline with random masks is around 50 %")
     assert line_of(lines, "smooth_grad: false positives") == "smooth_grad: false positives (1 - IDR) 100% [51%, 100%]."
@@ -122,11 +134,24 @@ def iir(values: dict[str, list[float]]) -> list[str]:
 def test_claims_on_iir_by_hand():
     values = {"gradient": [1.0] * 30, "smooth_grad": [0.0] * 30, "gradient_x_input": [0.0] * 30, "constant": [1.0] * 30}
     lines = iir(values)
-    assert line_of(lines, "gradient draws attention to the patch in less than 80 %: holds. Ours 0.00 [0.00, 0.11]")
-    assert line_of(lines, "smooth_grad draws attention to the patch in over 80 %: holds. Ours 1.00 [0.89, 1.00]")
+    of = "(one of {} claims, corrected by Holm)"
+    less = line_of(lines, "gradient draws attention to the patch in less than 80 %")
+    assert f"{of.format(3)}: holds. Ours 0.00 [0.00, 0.11]" in less
+    over = line_of(lines, "smooth_grad draws attention to the patch in over 80 %")
+    assert f"{of.format(3)}: holds. Ours 1.00 [0.89, 1.00]" in over
     assert "holds. Ours 1.00" in line_of(lines, "gradient_x_input is more affected than the gradient")
     assert "inconclusive. Ours nan" in line_of(lines, "integrated_gradients is more affected")
     assert lines[-1] == "Maps that never look at the model: constant 1.00."
+
+
+def test_eight_maps_that_are_drawn_to_the_patch_are_one_family():
+    """88 of 100 images are surely more than 80 % alone (p = 0.02), and not for one of eight maps."""
+    claim = "m0 draws attention to the patch in over 80 %"
+    eight = rows_of({f"m{k}": [0.0] * 88 + [1.0] * 12 for k in range(8)}, metric="iir")
+    claimed = [claims.drawn_to_patch(f"m{k}", eight) for k in range(8)]
+    (alone,) = family(claimed[:1])
+    assert alone.startswith(f"{claim}: holds. Ours 0.88 [0.80, 0.93], n = 100")
+    assert all("(one of 8 claims, corrected by Holm): inconclusive. Ours 0.88" in line for line in family(claimed))
 
 
 def test_a_map_that_is_not_drawn_to_the_patch_denies_the_claim():

@@ -43,8 +43,20 @@ def test_claims_that_do_not_hold_or_are_open():
 )
 def test_a_published_rho_lies_in_the_interval_or_not(low, high, result):
     table = pd.DataFrame({"rho": [0.5], "rho_low": [low], "rho_high": [high], "published": [0.9]}, index=["lrp"])
-    (line,) = published_rhos(table)
+    draws = pd.DataFrame({"lrp": np.linspace(low, high, 200)})
+    (line,) = published_rhos(table.assign(images=9), draws)
     assert line == f"rho of lrp: {result}. Ours 0.50 [{low:.2f}, {high:.2f}]; published 0.90."
+
+
+def test_of_several_rhos_one_lies_outside_by_chance():
+    """Two in 100 draws reach the published ρ: alone it differs, of four it is open."""
+    draws = pd.Series([0.5] * 1960 + [0.95] * 40)
+    line = {"rho": 0.5, "rho_low": 0.5, "rho_high": 0.5, "published": 0.9, "images": 9}
+    alone = pd.DataFrame([line], index=["lrp"])
+    assert "rho of lrp: differs." in next(published_rhos(alone, pd.DataFrame({"lrp": draws})))
+    names = [f"m{k}" for k in range(4)]
+    lines = published_rhos(pd.DataFrame([line] * 4, index=names), pd.DataFrame({name: draws for name in names}))
+    assert all("(one of 4 claims, corrected by Holm): inconclusive." in line for line in lines)
 
 
 def test_one_image_says_nothing_of_the_spread():

@@ -149,6 +149,22 @@ def test_series_by_hand():
     assert np.isnan(table.loc["constant", "rho"]) and table.loc["constant", "range"] == 0
 
 
+def test_a_series_shows_the_share_of_maps_that_say_nothing_and_the_correlation_without_them():
+    rows = small_series()
+    assert tables.series_table(rows).set_index("method").loc["grad_cam", "failed"] == 0
+    empty = rows["method"].eq("grad_cam") & rows["k"].eq(0.1) & rows["sample"].eq(0)
+    rows = rows.assign(value=rows["value"].mask(empty), status=rows["status"].mask(empty, "zero map"))
+    line = tables.series_table(rows.drop(columns="failed")).set_index("method").loc["grad_cam"]
+    assert line["failed"] == pytest.approx(1 / 6)
+    assert line["k_0.1"] == pytest.approx((0.6 - 1) / 2)  # the worst MCS is -1
+    assert line["rho"] == pytest.approx(np.corrcoef([-0.2, 0.4, 0.0], [0.7, 0.4, 0.0])[0, 1])
+    assert line["rho_defined"] == pytest.approx(np.corrcoef([0.6, 0.4, 0.0], [0.7, 0.4, 0.0])[0, 1])
+    assert line["range_defined"] == pytest.approx(0.6) and line["range"] == pytest.approx(0.6)
+    silent = tables.rows_over_k(rows.drop(columns="failed"), "grad_cam", [0.1]).assign(failed=True)
+    line = tables.failures_over_k(silent, tables.accuracies(rows), trainings=[0])
+    assert line["failed"] == 1 and np.isnan([line["rho_defined"], line["range_defined"]]).all()
+
+
 def test_a_run_without_series_has_an_empty_table():
     assert tables.series_table(drop_rows({0.1: 0.9}, {0.1: 0.2}).assign(mask="object")).empty
 
@@ -159,7 +175,8 @@ def test_series_of_tcav_are_by_input_and_by_set():
         for k, value in ((0.1, 0.8), (1.0, 0.2))
         for part in ("concepts", "concept_inputs", "concept_sets")
     ]
-    own = tables.series(pd.concat(parts, ignore_index=True), "tcav", [0.1, 1.0])
+    rows = pd.concat(parts, ignore_index=True)
+    own = tables.series(tables.rows_over_k(rows, "tcav", [0.1, 1.0]), trainings=[0])
     assert own.ks == [0.1, 1.0] and own.values.tolist() == [[[0.8, 0.2]]] and own.sets is not None
     assert own.sets.tolist() == [[[0.8, 0.2]]]
 

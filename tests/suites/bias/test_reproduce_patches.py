@@ -5,9 +5,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
 import forsooth
 from forsooth.records import Choice, UsageError
+from forsooth.stats.intervals import mean_estimate
 from forsooth.suites.bias import reproduce_patches as patches
 from forsooth.suites.bias.reproduce_tables import settings_of
 from forsooth.suites.bias.settings import Settings
@@ -47,10 +49,37 @@ def test_the_rule_of_the_root_is_kept_or_dropped_by_its_interval(times: list[flo
 
 
 def test_one_method_that_fails_drops_the_rule() -> None:
-    line = {"over_expected": 1.0, "expected": 4.0, "ratio_split": 4.0}
-    table = pd.DataFrame([{**line, "low": 0.9, "high": 1.1}, {**line, "low": 0.1, "high": 0.2}])
+    table = pd.DataFrame({"rule": ["holds", "fails"]})
     assert patches.decision(table).startswith("is dropped")
     assert patches.decision(table[:1]) == "is kept"
+
+
+LUCKY = np.array([-0.1, 0.0, 0.1, 0.2, -0.2])
+LUCKY = LUCKY - stats.t.isf(0.02, 4) * LUCKY.std(ddof=1) / 5**0.5 - np.log(patches.NEAR)  # below by a p of 0.02
+
+
+def test_one_map_among_many_does_not_drop_the_rule_by_luck() -> None:
+    """Alone a ratio whose p is 0.02 is outside of the factor; of eleven maps one is by chance."""
+    alone = patches.rules_of([mean_estimate(LUCKY + np.log(4))], 4.0)
+    assert alone == ["fails"]
+    near = [mean_estimate(np.log(4) + 0.01 * np.arange(-2, 3)) for _ in range(10)]
+    assert patches.rules_of([*near, mean_estimate(LUCKY + np.log(4))], 4.0) == [*["holds"] * 10, "is inconclusive"]
+
+
+def test_maps_that_say_nothing_have_a_share_and_a_ratio_without_them() -> None:
+    larger = scores_of({"gradient": [0.04, 0.08, np.nan, 0.16], "random": [0.04] * 4}, 64)
+    larger["status"] = larger["status"].mask(larger["value"].isna(), "zero map")
+    table = patches.ratios(larger, PIXELS)
+    line = table.set_index("method").loc["gradient"]
+    assert line["failed"] == 0.25 and line["ratio_defined"] == pytest.approx(4)
+    worst = 0.16 / 0.03  # the worst that anyone has among the patches
+    assert line["ratio"] == pytest.approx((4 * 4 * worst * 4) ** 0.25) and line["images"] == 4
+    words = patches.verdict(table, "CIFAR-10", settings_of(3))
+    assert words[-1] == (
+        "Maps without a score count as the worst of their row: gradient (lenet) 25%, without them 1.00."
+    )
+    whole = patches.ratios(scores_of({"gradient": [0.04] * 4}, 64), PIXELS)
+    assert whole["failed"].eq(0).all() and len(patches.verdict(whole, "x", settings_of(3))) == 3
 
 
 def test_without_published_methods_there_is_no_rule() -> None:

@@ -1,18 +1,16 @@
-"""Figs. 5 and 6 and Proposition 1: the anchor and what it is worth."""
+"""Fig. 5 and Proposition 1: the anchor and what it is worth."""
 
 import dataclasses
 
-import numpy as np
 import pandas as pd
 import pytest
 import torch
+from suites.bias.anchored import an_anchor, cell_of, maps_of
 
-from forsooth.games.shapley import Estimate
-from forsooth.records import Cell, Choice, Outcome, UsageError
+from forsooth.records import Choice, Outcome
 from forsooth.scores import bias as scores
 from forsooth.scores import convergence
 from forsooth.scores.convergence import anchor_instability
-from forsooth.suites.bias import anchor as anchors
 from forsooth.suites.bias import reproduce_stability as stability
 from forsooth.suites.bias.data import data_spec
 from forsooth.suites.bias.experiment import ON_LENET
@@ -20,22 +18,6 @@ from forsooth.suites.bias.stage import Panel
 
 PANEL = Panel(data_spec("leaves", None, seed=0, side=32), "lenet")
 FIGURE_5 = stability.Figure5Settings(dataclasses.replace(ON_LENET, samples=4, grid=8), (5, 9), (2, 4), 7, 3)
-
-
-def an_anchor(seed: int, n: int = 3, players: int = 20) -> Estimate:
-    drawn = torch.Generator().manual_seed(seed)
-    groups = torch.randn(n, 4, players, generator=drawn).double() + torch.arange(players)
-    values = groups.mean(1)
-    return Estimate(values, groups.std(1) / 2, groups, torch.ones(4).double(), 4)
-
-
-def cell_of(estimate: Estimate) -> Cell:
-    samples = torch.arange(len(estimate.values)) + 5
-    return Cell(tensors=anchors.packed(estimate, samples), facts={"permutations": 4})
-
-
-def maps_of(seed: int) -> Cell:
-    return Cell(tensors={"players": torch.randn(3, 20, generator=torch.Generator().manual_seed(seed)).double()})
 
 
 def test_each_number_of_permutations_and_patches_has_its_draws() -> None:
@@ -103,40 +85,3 @@ def test_the_proposition_is_judged_by_the_smallest_and_the_largest_groups() -> N
     assert "2 for |S| = 2, 90 for |S| = 18" in judgement.words
     assert "holds within 10% for the smallest groups; for the largest the factor is 5.0 times |S|" in judgement.words
     assert list(judgement.table) == ["method", "end", "fraction", "size", "factor"]
-
-
-def test_every_network_is_compared_with_a_surer_anchor() -> None:
-    base = dataclasses.replace(ON_LENET, permutations=3, samples=2, grid=4)
-    planned = stability.plan_figure_6(base, Choice())
-    specs = [task.arguments["spec"] for task in planned.tasks if task.id == "bias.play"]
-    assert sorted((spec["permutations"], spec["exact_up_to"]) for spec in specs) == [(3, 0), (60, 16)]
-    with pytest.raises(UsageError, match="`models` must name a network for leaves"):
-        stability.plan_figure_6(dataclasses.replace(base, models=("lenet", "resnet20")), Choice())
-
-
-def test_both_biases_stand_in_one_row() -> None:
-    anchor = an_anchor(0)
-    sure = an_anchor(1)
-    about = {"panel": PANEL, "parts": 1, "methods": ("a",)}
-    rows = stability.both_biases(cell_of(anchor), cell_of(sure), maps_of(2), **about).rows  # type: ignore[arg-type]
-    maps = maps_of(2).tensors["players"]
-    ours = scores.m_bias(maps, anchor, fraction=0.1, end="top").value.tolist()
-    accurate = scores.accurate_bias(maps, sure, fraction=0.1, end="top").tolist()
-    assert [row.sample for row in rows] == [5, 6, 7] and {row.columns["size"] for row in rows} == {2}
-    assert [row.value for row in rows] == pytest.approx(ours, rel=1e-5)
-    assert [row.columns["accurate"] for row in rows] == pytest.approx(accurate)
-
-
-@pytest.mark.parametrize(("sign", "words"), [(1, "holds"), (-1, "is weak here")])
-def test_the_relation_is_told_for_each_network(sign: int, words: str) -> None:
-    ours = np.arange(1.0, 7.0)
-    rows = pd.DataFrame({"method": list("abcabc"), "sample": [0] * 3 + [1] * 3, "value": ours, "accurate": sign * ours})
-    rows = rows.assign(part="accurate_bias", players=64.0, size=6.0, dataset="leaves", model="lenet")
-    silent = rows.iloc[:1].assign(value=np.nan)
-    both = pd.concat([rows, silent, rows.assign(model="resnet20")])
-    judgement = stability.judge_figure_6(Outcome(both, {}, None, Choice()))
-    first, second = judgement.words.splitlines()
-    assert first.startswith("Fig. 6 on leaves, lenet: over 6 maps, with 6 of 64 players in S")
-    assert f"Pearson's r {sign:.2f}" in first and f"relation {words}." in first
-    assert first.endswith("1 maps without a score are left out.") and "left out" not in second
-    assert "leaves, resnet20" in second and len(judgement.table) == 13

@@ -9,7 +9,7 @@ import torch
 
 import forsooth
 from forsooth.games.shapley import Estimate
-from forsooth.records import Cell, Choice, Outcome
+from forsooth.records import Cell, Choice, Judgement, Outcome
 from forsooth.scores.bias import deep_shap_distance, m_bias
 from forsooth.suites.bias import anchor as anchors
 from forsooth.suites.bias import reproduce_tabular as tabular
@@ -63,27 +63,58 @@ def test_exact_values_are_judged_by_both_metrics() -> None:
         for estimate in (sampled, exact)
     ]
     rows = tabular.rivals(*cells, Cell(tensors={"players": deep}), panel=PANEL, parts=1).rows
-    assert [row.columns["fraction"] for row in rows] == [0.1, 0.3, 0.5, 0.7, 0.9]
-    ours = m_bias(values, sampled, fraction=0.5, end="top").value.nanmean()
-    theirs = deep_shap_distance(values, deep[:3], fraction=0.5, end="top").nanmean()
-    assert rows[2].value == pytest.approx(ours.item(), rel=1e-5)
-    assert rows[2].columns["deep_shap_distance"] == pytest.approx(theirs.item())
-    assert (rows[0].part, rows[0].dataset, rows[0].method) == ("rivals", "interactions", "shapley")
+    frame = pd.DataFrame([row.flat() for row in rows]).set_index(["fraction", "metric"])
+    assert set(frame.index) == {(f, name) for f in (0.1, 0.3, 0.5, 0.7, 0.9) for name in tabular.RIVALS}
+    ours = m_bias(values, sampled, fraction=0.5, end="top").value
+    theirs = deep_shap_distance(values, deep[:3], fraction=0.5, end="top")
+    assert frame.loc[(0.5, "m_bias"), "value"].tolist() == pytest.approx(ours.tolist(), rel=1e-5)
+    assert frame.loc[(0.5, "deep_shap_distance"), "value"].tolist() == pytest.approx(theirs.tolist())
+    assert (rows[0].part, rows[0].dataset, rows[0].method, rows[0].sample) == ("rivals", "interactions", "shapley", 0)
+    nothing = tabular.rivals(*cells, Cell(tensors={"players": 0 * deep}), panel=PANEL, parts=1).rows
+    assert all(np.isnan(row.value) for row in nothing if row.metric == "deep_shap_distance")
 
 
 def outcome_of(rows: pd.DataFrame) -> Outcome:
     return Outcome(rows=rows, facts={}, settings=TABLE_13, choice=Choice())
 
 
+def judged(m_bias: list[float], distance: list[float]) -> Judgement:
+    """Table 13 of two columns, from the values of each input."""
+    values = {"m_bias": m_bias, "deep_shap_distance": distance}
+    rows = [
+        {"fraction": fraction, "metric": metric, "sample": k, "value": value}
+        for fraction in (0.1, 0.5)
+        for metric, own in values.items()
+        for k, value in enumerate(own)
+    ]
+    beside = pd.DataFrame({"part": ["training"], "dataset": "mine", "value": 0.9})
+    rivals = pd.DataFrame(rows).assign(part="rivals", dataset="mine")
+    return tabular.judge_table_13(outcome_of(pd.concat([beside, rivals]).assign(status="ok")))
+
+
 @pytest.mark.parametrize(("m_bias", "words"), [(0.001, "at least 10 times"), (0.002, "only 5 times")])
 def test_the_least_ratio_of_a_table_is_told(m_bias: float, words: str) -> None:
-    rows = pd.DataFrame({"fraction": [0.1, 0.5], "value": m_bias, "deep_shap_distance": [0.01, 0.05]})
-    beside = pd.DataFrame({"part": ["training"], "dataset": "mine", "value": 0.9})
-    frame = pd.concat([beside, rows.assign(part="rivals", dataset="mine")])
-    judgement = tabular.judge_table_13(outcome_of(frame))
+    judgement = judged([m_bias, m_bias], [0.005, 0.015])
     assert f"mine: M_bias of the exact Shapley values is {words} below" in judgement.words
-    assert "(published: 19)" in judgement.words or "(published: " in judgement.words
+    assert judgement.words.endswith("in every column (published: 19).\n")
     assert len(judgement.table) == 2 and judgement.table["published_m_bias"].tolist() == [0.0102, 0.0024]
+    assert judgement.table[["m_bias_failed", "deep_shap_distance_failed"]].eq(0).all(axis=None)
+
+
+def test_an_input_without_a_score_counts_as_the_worst_and_is_told() -> None:
+    judgement = judged([0.001, 0.003, np.nan, 0.002], [0.02, 0.02, 0.02, 0.04])
+    line = judgement.table.iloc[0]
+    assert line["m_bias"] == pytest.approx((0.001 + 0.003 + 0.003 + 0.002) / 4, abs=1e-5)
+    assert (line["m_bias_failed"], line["m_bias_defined"], line["deep_shap_distance_failed"]) == (0.25, 0.002, 0)
+    assert line["times"] == pytest.approx(0.025 / 0.00225, abs=1e-4) and line["times_defined"] == pytest.approx(12.5)
+    told = "Inputs without a score count as the worst: m_bias 25%. Left out: at least 12 times."
+    assert judgement.words.strip().endswith(told)
+
+
+def test_where_the_shapley_values_are_zero_there_is_nothing_to_judge() -> None:
+    own = pd.DataFrame({"dataset": "mine", "fraction": 0.1, "metric": "m_bias", "value": [0.1, np.nan]})
+    means = tabular.rival_means(own.assign(status=["ok", "no anchor"]), "m_bias")
+    assert means.iloc[0].tolist() == [0.1, 0, 0.1]
 
 
 @pytest.mark.usefixtures("one_epoch")

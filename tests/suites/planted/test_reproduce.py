@@ -33,12 +33,21 @@ def test_claims_of_5_1_by_hand():
     assert lines[0].startswith("No method is near 1 (the best: gradient_shap_200): holds. Ours 0.69 [")
     assert "70 % of models pass 95 % accuracy: agrees. Ours 0.70 [0.40, 0.89], n = 10" in lines[1]  # Wilson's
     assert "SHAP is the best on average (ours: its lead over saliency): holds. Ours 0.18" in lines[2]
-    assert "Attr% of SHAP on average: agrees" in lines[3] and "ours at 40%" in lines[3]
+    assert "beyond a constant map, which has the region's share: agrees. Ours 0.29 [" in lines[3]
+    assert lines[3].endswith("published 0.29, that is 69% at 40% of the image; ours 69% at 40%.")
     both = pd.concat([models, models.assign(presence="without", value=models["value"] + [0.2, 0.2, 0.2, 0, 0.1, -0.1])])
     lines = claims_5_1(both, accuracies)
     together = "(one of 2 claims, corrected by Holm)"
     assert any(f"than its absence, gradient_shap_200 {together}: does not hold" in line for line in lines)
     assert any(f"than its absence, saliency {together}: {INCONCLUSIVE}" in line for line in lines)
+
+
+@pytest.mark.parametrize(("er", "came"), [(0.46, "agrees"), (0.70, "differs")])
+def test_shap_is_judged_by_what_it_has_beyond_a_constant_map(er, came):
+    """0.75 where a constant map has 0.46 is as far beyond it as 0.69 where it has 0.40; 0.75 of 0.70 is not."""
+    models = models_of({"gradient_shap_200": [0.74, 0.75, 0.76], "saliency": [0.5, 0.52, 0.51]}, er=er)
+    line = claims_5_1(models, pd.Series([0.99] * 10))[3]
+    assert f": {came}. Ours {0.75 - er:.2f} [" in line and f"ours 75% at {er:.0%}." in line
 
 
 def test_claims_of_trend_by_hand():

@@ -44,6 +44,13 @@ def test_a_line_of_the_table_by_hand():
     assert line["precision"] == 0.5  # medians 0.5, 0.5 and 0
     assert line["zero"] == pytest.approx(3 / 9) and line["nonzero"] == pytest.approx(6 * 8 / 9)
     assert line["own_right"] == 0.25
+    assert line["ima_defined"] == 0.6 and line["precision_defined"] == 0.5  # without the zeros 0.3, 0.6 and 0.9
+
+
+def test_empty_maps_are_told_with_the_number_that_leaves_them_out():
+    random = [{**row, "method": "random", "masks": None} for row in lines(0, [0.2, 0.2, 0.2])]
+    table = few_samples.summary(pd.DataFrame([*lines(0, [0.5, 0.7, None, None]), *random]))
+    assert "0.250 [0.250, 0.250] with 25 masks, 50% of maps empty, 0.600 without them;" in few_samples.verdict(table)
 
 
 def test_what_failed_is_a_line_with_its_reason():

@@ -45,7 +45,7 @@ def judge_table_1(outcome: Outcome) -> Judgement:
         basis(outcome),
         accurate(outcome.rows, "6.2"),
         *far_from_one(means),
-        *beside_published(table),
+        *beside_published(means, table),
         *wider(means),
     ]
     return judgement(table.round(2), sentences)
@@ -76,11 +76,13 @@ def judge_figure(outcome: Outcome, *, shown: int) -> Judgement:
     """Attention word by word: some documents in numbers, the claims on all test documents of one training."""
     own = documents_of(outcome, "attention model").rename(columns=OF_DOCUMENTS).astype(COUNTS)
     trainings = own.groupby(["kind", "training"], sort=False)
-    sentences = [basis(outcome), "Intervals are over the documents of one training."]
-    for (kind, training), group in trainings:
-        if outcome.settings.trainings > 1:
-            sentences.append(f"Training {training}.")
-        sentences += claims_of_figure(str(kind), group)
+    name = "{}, training {}" if outcome.settings.trainings > 1 else "{}"
+    groups = [(name.format(*key), str(key[0]), group) for key, group in trainings]
+    sentences = [
+        basis(outcome),
+        "Intervals are over the documents of one training.",
+        *claims_of_figure(groups),
+    ]
     table = trainings[COLUMNS].head(shown).reset_index(drop=True)
     return judgement(table.round(4), [*sentences, accurate(outcome.rows, "6.1")])
 

@@ -2,17 +2,18 @@
 
 from dataclasses import replace
 
-from pandas import DataFrame
+from pandas import DataFrame, MultiIndex
 
 from forsooth.counted import counted
 from forsooth.frames import lines_by, only, without, worded
-from forsooth.records import NO_MODEL, Judgement, Outcome, Reproduction
+from forsooth.records import NO_MODEL, Judgement, Outcome, Reproduction, Sentences
 from forsooth.scores.selection import ATTR_WORDS
+from forsooth.stats.claims import surely_above, surely_below
 from forsooth.suites.articles.plan import plan
 from forsooth.suites.articles.sentences import FAR, basis, nothing_to_judge
 from forsooth.suites.articles.settings import PAPER
-from forsooth.suites.articles.tables import attr_interval
-from forsooth.suites.verdicts import judgement
+from forsooth.suites.articles.tables import attr_estimate, attr_interval
+from forsooth.suites.verdicts import corrected, judgement
 
 EVERY_METHOD = replace(PAPER, trainings=3, rationale_trainings=1, rates_article=(), rates_halves=(), samples=60)
 NEAR_ONE = 0.9
@@ -25,7 +26,7 @@ def judge(outcome: Outcome) -> Judgement:
     scored = only(rows[rows["sample"].ge(0)], metric="attr_words")
     if without(scored, model=NO_MODEL).empty:
         raise nothing_to_judge("model", outcome)
-    table = lines_by(scored, GROUP, line_of)
+    table = lines_by(scored, GROUP, line_of).join(sure_of(scored), on=GROUP)
     sentences = [
         basis(outcome),
         "Intervals are over documents and over trainings, where there are several.",
@@ -62,17 +63,37 @@ def silent(table: DataFrame) -> list[str]:
     return [f"Maps without any weight have no Attr% and count as 0. {'; '.join(who)}."]
 
 
-def verdicts(table: DataFrame) -> list[str]:
+def sure_of(rows: DataFrame) -> DataFrame:
+    """What is sure of each method on each model: three claims, each a family of all methods and models.
+
+    returns  near_one, far_from_one and above_frequency, true or false by `GROUP`; nothing of maps that know no model
+    """
+    groups = dict(tuple(without(rows, model=NO_MODEL).groupby(GROUP, sort=False)))
+    attrs = [attr_estimate(counted(own, ATTR_WORDS)) for own in groups.values()]
+    return DataFrame(
+        {
+            "near_one": surely_above(attrs, NEAR_ONE),
+            "far_from_one": surely_below(attrs, FAR),
+            "above_frequency": surely_above(attrs, [own["frequency"].mean() for own in groups.values()]),
+        },
+        index=MultiIndex.from_tuples(groups, names=GROUP),
+    )
+
+
+def verdicts(table: DataFrame) -> Sentences:
     """For every kind of data and model: who is near 1, who is far from it, and who is no better than a constant map."""
-    sentences = []
-    for (kind, model), own in without(table, model=NO_MODEL).groupby(["kind", "model"], sort=False):
+    models = without(table, model=NO_MODEL)
+    yield (
+        f"Near 1 is surely above {NEAR_ONE} and far from it surely below {FAR}, each{corrected(len(models))}; the "
+        "intervals are of a method alone."
+    )
+    for (kind, model), own in models.groupby(["kind", "model"], sort=False):
         parts = [
-            f"near 1 (interval above {NEAR_ONE}): {listed(own[own['low'] > NEAR_ONE])}",
-            f"far from 1 (interval below {FAR}): {listed(own[own['high'] < FAR])}",
-            f"not surely above the frequency: {listed(own[own['low'] <= own['frequency']])}",
+            f"near 1: {listed(only(own, near_one=True))}",
+            f"far from 1: {listed(only(own, far_from_one=True))}",
+            f"not surely above the frequency: {listed(only(own, above_frequency=False))}",
         ]
-        sentences.append(f"{kind}, {model}. {'; '.join(parts)}.")
-    return sentences
+        yield f"{kind}, {model}. {'; '.join(parts)}."
 
 
 def listed(table: DataFrame) -> str:

@@ -1,15 +1,13 @@
 """Documents as rationale models select their words, with a verdict on each claim. [zhou2022feature, section 7]"""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
-from pandas import DataFrame
-
 from forsooth.frames import worded
-from forsooth.records import Choice, Judgement, Outcome, Plan, Reproduction
+from forsooth.records import Choice, Judgement, Outcome, Plan, Reproduction, Sentences
 from forsooth.suites.articles import documents
-from forsooth.suites.articles.claims import claims_16, claims_17
+from forsooth.suites.articles.claims import Selection, claims_16, claims_17
 from forsooth.suites.articles.plan import plan
 from forsooth.suites.articles.reproduce_rationales import RATIONALES
 from forsooth.suites.articles.sentences import basis, documents_of
@@ -31,13 +29,12 @@ def plan_selections(settings: Settings, choice: Choice) -> Plan:
     return documents.with_documents(plan(settings, choice), documents.selection_by_document, of="articles.select")
 
 
-def judge(outcome: Outcome, *, shown: int, claims: Callable[[DataFrame, str], list[str]]) -> Judgement:
+def judge(outcome: Outcome, *, shown: int, claims: Callable[[Sequence[Selection]], Sentences]) -> Judgement:
     """Documents with their selections marked, and claims on all test documents."""
     own = documents_of(outcome, "rationale model").drop(columns="selected").rename(columns=OF_DOCUMENTS)
     own[COUNTS] = own[COUNTS].astype(int)
-    sentences = [basis(outcome), MARKS]
-    for _, group in own.groupby("cell", sort=False):
-        sentences += claims(group, *worded(group[:1], "{kind}, {model}"))
+    selections = [(*worded(group[:1], "{kind}, {model}"), group) for _, group in own.groupby("cell", sort=False)]
+    sentences = [basis(outcome), MARKS, *claims(selections)]
     table = own.groupby("cell", sort=False)[COLUMNS].head(shown).reset_index(drop=True)
     sentences += worded(table, "{kind}, {model}: {text}")
     return judgement(table, sentences)

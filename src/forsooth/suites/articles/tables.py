@@ -7,9 +7,9 @@ from pandas import DataFrame
 
 from forsooth.frames import lines_by, only, without
 from forsooth.scores.selection import OPTIMA, Optimum, optimum
-from forsooth.stats import SHARE, Interval, samples_and_trainings
+from forsooth.stats import SHARE, Interval
 from forsooth.stats.bootstrap import bootstrapped_ratio
-from forsooth.stats.intervals import no_interval
+from forsooth.stats.intervals import Estimate, estimate_of, no_interval
 from forsooth.suites.articles.selections import RECALL
 
 COUNTS = ["hits", "selected", "relevant", "words", "misled"]
@@ -18,9 +18,14 @@ MODEL = ["kind", "model", "number", "target"]  # the same in the table
 ON_TARGET = 0.02  # a share of the words that is nearer to the asked one than this is what was asked for
 
 
+def attr_estimate(rows: DataFrame) -> Estimate:
+    """Mean Attr% over documents and, where there are several, trainings."""
+    return estimate_of(rows, bounds=SHARE)
+
+
 def attr_interval(rows: DataFrame) -> Interval:
-    """Mean Attr% over documents and, where there are several, trainings; the page draws it as it is printed here."""
-    return samples_and_trainings(rows, bounds=SHARE)
+    """The interval of the same; the page draws it as it is printed here."""
+    return attr_estimate(rows).interval
 
 
 def selection_table(rows: DataFrame) -> DataFrame:

@@ -1,17 +1,19 @@
 """Verdicts on the claims of section 5 on MCS, IDR and IIR, each with our number and its interval."""
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
-from pandas import DataFrame, Series, concat
+from pandas import DataFrame, concat
 
 from forsooth.frames import only, worded
-from forsooth.stats import Interval, mean_interval, samples_and_trainings
-from forsooth.stats.bootstrap import concept_lead, per_sample
+from forsooth.stats import Interval, mean_interval
+from forsooth.stats.bootstrap import Drawn, concept_lead, per_sample
+from forsooth.stats.claims import surely_above, surely_below
 from forsooth.stats.correlations import order_correlation, spearman
-from forsooth.stats.intervals import no_interval
+from forsooth.stats.intervals import Estimate, estimate_of, no_estimate
 from forsooth.suites.bam.settings import AS_BUILT, NULLS, PUBLISHED
-from forsooth.suites.bam.tables import TCAV, relative_changes
-from forsooth.suites.verdicts import above, below, outcome, verdict
+from forsooth.suites.bam.tables import TCAV, of_object, relative_changes, score_of
+from forsooth.suites.verdicts import Claim, above, corrected, family, outcome, verdict
 from forsooth.wording import by_name
 
 BEST = ("grad_cam", "gradient")  # GC and VG
@@ -22,24 +24,32 @@ HALF = 0.5
 NEAR_HALF = 0.1
 
 
+class Order(NamedTuple):
+    """A claim that two orders are the same: ρ between them, and more beside the verdict."""
+
+    words: str
+    rho: Drawn
+    more: str
+
+
 def claims_mcs(table: DataFrame, own: DataFrame) -> list[str]:
     """Section 5.1. table: a line per method; own: the rows of the metric, as they take part"""
     return [
         "Section 5.1, coarse.",
-        *leads("GC has the highest MCS of all maps", "grad_cam", table, own),
+        *family(leads("GC has the highest MCS of all maps", "grad_cam", table, own)),
         *claims_tcav(table, own),
-        above("Smoothing improves the gradient (SG less VG)", lead(own, "smooth_grad", "gradient")),
-        *leads("SG outperforms the rest", "smooth_grad", table, own, but=("grad_cam",)),
+        above("Smoothing improves the gradient (SG less VG)", lead(own, "smooth_grad", "gradient").interval),
+        *family(leads("SG outperforms the rest", "smooth_grad", table, own, but=("grad_cam",))),
         *robust(table, own),
     ]
 
 
 def claims_idr(table: DataFrame, own: DataFrame) -> list[str]:
     """Section 5.2."""
-    lines = ["Section 5.2."]
+    claims: list[Claim] = []
     for name in BEST:
-        lines += leads(f"{name} has a higher IDR than all others", name, table, own, but=BEST)
-    lines.append(random_baseline(own))
+        claims += leads(f"{name} has a higher IDR than all others", name, table, own, but=BEST)
+    lines = ["Section 5.2.", *family(claims), random_baseline(own)]
     false = (1 - table[["value", "low", "high"]]).reset_index()
     lines += worded(false, "{method}: false positives (1 - IDR) {value:.0%} [{high:.0%}, {low:.0%}].")
     return lines + robust(table, own)
@@ -48,12 +58,12 @@ def claims_idr(table: DataFrame, own: DataFrame) -> list[str]:
 def claims_iir(table: DataFrame, own: DataFrame) -> list[str]:
     """Section 5.3."""
     maps = published_maps(table)
-    lines = ["Section 5.3."]
-    lines += [drawn_to_patch(name, maps.loc[name]) for name in maps.index]
-    for name in ("gradient_x_input", "integrated_gradients"):
-        claim = f"{name} is more affected than the gradient (IIR of VG less its)"
-        lines.append(above(claim, lead(own, "gradient", name)))
-    lines += appendix_c(maps, own)
+    affected = [
+        Claim(f"{name} is more affected than the gradient (IIR of VG less its)", lead(own, "gradient", name))
+        for name in ("gradient_x_input", "integrated_gradients")
+    ]
+    drawn = [drawn_to_patch(name, own) for name in maps.index]
+    lines = ["Section 5.3.", *family(drawn), *family(affected), *appendix_c(maps, own)]
     nulls = by_name(table["value"][table.index.isin(NULLS)])
     return [*lines, f"Maps that never look at the model: {nulls}."]
 
@@ -70,23 +80,23 @@ def published_maps(table: DataFrame) -> DataFrame:
     return table[table.index.isin(PUBLISHED)].sort_values("value", ascending=False)
 
 
-def leads(claim: str, name: str, table: DataFrame, own: DataFrame, *, but: Sequence[str] = ()) -> list[str]:
-    """The verdict on a map that should be above the best of the others, without some of them."""
+def leads(claim: str, name: str, table: DataFrame, own: DataFrame, *, but: Sequence[str] = ()) -> list[Claim]:
+    """The claim that a map is above the best of the others, without some of them; none where there is no other."""
     maps = published_maps(table).index
     rival = next((other for other in maps if other not in (name, *but)), None)
     if name not in maps or rival is None:
         return []
-    return [above(f"{claim} (its lead over {rival})", lead(own, name, rival))]
+    return [Claim(f"{claim} (its lead over {rival})", lead(own, name, rival))]
 
 
-def lead(own: DataFrame, one: str, two: str) -> Interval:
-    """How much higher the first is, image by image, with an interval over images and trainings."""
+def lead(own: DataFrame, one: str, two: str) -> Estimate:
+    """How much higher the first is, image by image, over images and trainings."""
     part = only(own, part="samples", mask="object")
     wide = part.pivot_table(index=["model_seed", "sample"], columns="method", values="value")
     if one not in wide or two not in wide:
-        return no_interval()
+        return no_estimate()
     difference = (wide[one] - wide[two]).dropna().rename("value").reset_index()
-    return samples_and_trainings(difference, bounds=(-2, 2))
+    return estimate_of(difference, bounds=(-2, 2))
 
 
 def claims_tcav(table: DataFrame, own: DataFrame) -> list[str]:
@@ -123,23 +133,28 @@ def robust(table: DataFrame, own: DataFrame) -> list[str]:
     rows = rows.assign(kind=rows["placing"])
     table = table.drop(list(NULLS), errors="ignore")  # nulls tie, or never move
     places = [column for column in table if column.startswith("at_")]
-    return [robust_at(place, table[["value", place]].dropna(), rows) for place in places]
+    return orders([robust_at(place, table[["value", place]].dropna(), rows) for place in places])
 
 
-def robust_at(place: str, both: DataFrame, rows: DataFrame) -> str:
+def robust_at(place: str, both: DataFrame, rows: DataFrame) -> Order:
     """The same for one size or place, a column of both."""
     placing = place.removeprefix("at_")
     rho = spearman(both["value"], both[place]).rho
-    interval = order_correlation(rows, (AS_BUILT, placing), list(both.index), rho)
+    found = order_correlation(rows, (AS_BUILT, placing), list(both.index), rho)
     moves = mean_interval(both[place] - both["value"])
-    return order(f"Robust with objects {placing} (order of methods)", interval, f"; the score moves by {moves}")
+    return Order(f"Robust with objects {placing} (order of methods)", found, f"; the score moves by {moves}")
 
 
-def order(claim: str, rho: Interval, more: str) -> str:
-    """The verdict on two orders; an interval that says otherwise than ρ, or none, leaves it open."""
-    holds = rho.mean >= ALIKE and rho.low >= UNLIKE
-    fails = rho.mean < UNLIKE and rho.high <= ALIKE
-    return f"{claim}: {outcome(holds, fails)}. Ours rho {rho}{more}."
+def orders(claims: Sequence[Order]) -> list[str]:
+    """The verdicts on two orders, for a family of claims; draws that say otherwise than ρ, or none, leave one open."""
+    rhos = [claim.rho for claim in claims]
+    lines = []
+    for claim, high, low in zip(claims, surely_above(rhos, UNLIKE), surely_below(rhos, ALIKE), strict=True):
+        holds = claim.rho.point >= ALIKE and high
+        fails = claim.rho.point < UNLIKE and low
+        words = f"{claim.words}{corrected(len(claims))}"
+        lines.append(f"{words}: {outcome(holds, fails)}. Ours rho {claim.rho.interval}{claim.more}.")
+    return lines
 
 
 def random_baseline(own: DataFrame) -> str:
@@ -149,13 +164,14 @@ def random_baseline(own: DataFrame) -> str:
     return verdict("The baseline with random masks is around 50 %", means, holds=inside, fails=not inside)
 
 
-def drawn_to_patch(name: str, line: Series) -> str:
+def drawn_to_patch(name: str, own: DataFrame) -> Claim:
     """Whether a map is drawn to a patch in most images, or, of the two best, is not."""
-    share = Interval(1 - line["value"], 1 - line["high"], 1 - line["low"], int(line["images"]))
+    scored = only(of_object(own), method=name)
+    share = score_of(scored.assign(value=1 - scored["value"]), "iir")
     claim = f"{name} draws attention to the patch in"
-    if name not in BEST:
-        return above(f"{claim} over 80 %", share, DRAWN_TO)
-    return below(f"{claim} less than 80 %", share, DRAWN_TO)
+    if name in BEST:
+        return Claim(f"{claim} less than 80 %", share, DRAWN_TO, side=-1)
+    return Claim(f"{claim} over 80 %", share, DRAWN_TO)
 
 
 def appendix_c(maps: DataFrame, own: DataFrame) -> list[str]:
@@ -166,5 +182,5 @@ def appendix_c(maps: DataFrame, own: DataFrame) -> list[str]:
         return []
     each = only(own, part="samples")
     kinds = [each.assign(kind="iir"), each.assign(kind="change", value=-relative_changes(each))]
-    interval = order_correlation(concat(kinds), ("iir", "change"), list(both.index), rho.rho)
-    return [order("Appendix C ranks as IIR does", interval, f", between the two over {rho.n} methods")]
+    found = order_correlation(concat(kinds), ("iir", "change"), list(both.index), rho.rho)
+    return orders([Order("Appendix C ranks as IIR does", found, f", between the two over {rho.n} methods")])

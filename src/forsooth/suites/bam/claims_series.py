@@ -5,9 +5,10 @@ from collections.abc import Iterator
 import numpy as np
 from pandas import DataFrame
 
-from forsooth.stats.bootstrap import percentile_interval
+from forsooth.stats.bootstrap import drawn, percentile_interval
+from forsooth.stats.claims import directions
 from forsooth.suites.bam.settings import PUBLISHED
-from forsooth.suites.verdicts import above, below, holding
+from forsooth.suites.verdicts import above, below, corrected, holding
 
 GC = "grad_cam"
 GB = "guided_backprop"
@@ -24,7 +25,7 @@ def claims_series(table: DataFrame, rhos: DataFrame, ranges: DataFrame) -> list[
     maps = table[table.index.isin(PUBLISHED)].sort_values("rho", ascending=False)
     return [
         "Section 5.1, fine.",
-        *published_rhos(table[table["published"].notna()]),
+        *published_rhos(table[table["published"].notna()], rhos),
         *follows_best("GC", GC, "all maps", table, rhos),
         *follows_best("TCAV", "tcav", "all", table, rhos),
         *smaller_ranges(maps, ranges),
@@ -32,11 +33,14 @@ def claims_series(table: DataFrame, rhos: DataFrame, ranges: DataFrame) -> list[
     ]
 
 
-def published_rhos(table: DataFrame) -> Iterator[str]:
-    words = "rho of {name}: {result}. Ours {rho:.2f} [{rho_low:.2f}, {rho_high:.2f}]; published {published:.2f}."
-    for name, line in table.iterrows():
-        result = holding(line["rho_low"], line["rho_high"], line["published"])
-        yield words.format(name=name, result=result, **line)
+def published_rhos(table: DataFrame, rhos: DataFrame) -> Iterator[str]:
+    """Each of our ρ beside the published one; what differs does so for all of them."""
+    words = "rho of {name}{of}: {result}. Ours {rho:.2f} [{rho_low:.2f}, {rho_high:.2f}]; published {published:.2f}."
+    estimates = [drawn(line["rho"], rhos[name], int(line["images"])) for name, line in table.iterrows()]
+    differ = directions(estimates, table["published"].tolist()) != 0
+    for (name, line), surely in zip(table.iterrows(), differ, strict=True):
+        result = holding(line["rho_low"], line["rho_high"], line["published"], surely=surely)
+        yield words.format(name=name, of=corrected(len(table)), result=result, **line)
 
 
 def follows_best(short: str, name: str, whom: str, table: DataFrame, rhos: DataFrame) -> list[str]:

@@ -11,10 +11,10 @@ from forsooth.frames import lines_by, only
 from forsooth.records import Facts
 from forsooth.scores import metric as metric_of
 from forsooth.scores.contrast import relative_difference
-from forsooth.stats import Interval, crossed_interval, samples_and_trainings
+from forsooth.stats import Interval, crossed_interval
 from forsooth.stats.bootstrap import everything_once, per_sample, resampled_means, spread_over_trials, value_array
-from forsooth.stats.correlations import Accuracies, Series, drop_correlation, series_draws
-from forsooth.stats.intervals import Floats, no_interval, pooled_share_interval
+from forsooth.stats.correlations import Accuracies, Series, drop_correlation, drop_rho, series_draws
+from forsooth.stats.intervals import Estimate, Floats, estimate_of, no_interval, pooled_share_interval
 from forsooth.suites.bam.settings import AS_BUILT
 
 TCAV = "tcav"
@@ -62,7 +62,7 @@ def contrast_line(rows: DataFrame, *, everyone: DataFrame) -> dict[str, float]:
     moved = only(rows, part="robustness", mask="object").groupby("placing", sort=False)
     interval = concept_interval(rows)
     if method != TCAV:
-        interval = samples_and_trainings(scored, bounds=metric_of(metric).bounds, share=metric != "mcs")
+        interval = score_of(scored, metric).interval
     line = {
         **interval.columns("value", "low", "high", "images"),
         "sd": spread_over_trials(per_sample(scored)),
@@ -74,6 +74,11 @@ def contrast_line(rows: DataFrame, *, everyone: DataFrame) -> dict[str, float]:
     if metric == "mcs" and method != TCAV:
         line["own_sets"] = own_sets(only(everyone, method=method))
     return {**line, "failed": scored["failed"].mean(), "value_defined": means_of(only(scored, failed=False))}
+
+
+def score_of(scored: DataFrame, metric: str) -> Estimate:
+    """The score of a map: a mean of differences, or the share of images that count."""
+    return estimate_of(scored, bounds=metric_of(metric).bounds, share=metric != "mcs")
 
 
 def means_of(rows: DataFrame) -> float:
@@ -147,12 +152,15 @@ def accuracies(rows: DataFrame) -> Accuracies:
     return Accuracies(list(wide.columns), np.stack(both, axis=1), int(own["n"].min()))
 
 
-def series(rows: DataFrame, method: str, ks: Sequence[float], *, samples: Sequence[int] | None = None) -> Series:
-    """MCS of every image and k, of the ks that have any; TCAV's by input, and by random set."""
-    trainings = sorted(rows["model_seed"].unique())
-    own = taking_part(only(rows, k=ks, method=method, mask="object"), "mcs")
+def rows_over_k(rows: DataFrame, method: str, ks: Sequence[float]) -> DataFrame:
+    """The rows of one method at these k, as the board counts them."""
+    return taking_part(only(rows, k=ks, method=method, mask="object"), "mcs")
+
+
+def series(own: DataFrame, *, trainings: Sequence[int], samples: Sequence[int] | None = None) -> Series:
+    """MCS of every image and k that has any, from `rows_over_k`; TCAV's by input, and by random set."""
     inputs = only(own, part=INPUTS_OF_SERIES)
-    if inputs.empty:
+    if inputs["value"].isna().all():
         return Series([], np.empty((len(trainings), 0, 0)))
     values, names = value_array(inputs, ["k"], trainings=trainings, samples=samples)
     sets = only(own, part="concept_sets")
@@ -166,20 +174,24 @@ def series_table(rows: DataFrame) -> DataFrame:
     """Figs. 6 and 13: MCS of each method over k, and its correlation with the accuracy drop.
 
     columns  method; k_0.1 and so on, the mean at each k; rho with rho_low and rho_high; images, ks (how many of them);
-             range, the largest less the least mean
+             range, the largest less the least mean; failed: the share of maps that say nothing and count as the worst;
+             rho_defined and range_defined: without them
     """
     right = accuracies(rows)
+    trainings = sorted(rows["model_seed"].unique())
     methods = dict.fromkeys(only(rows, part=("fine", "concepts"))["method"])
     lines = []
     for method in methods:
-        own = series(rows, method, right.ks)
+        scored = rows_over_k(rows, method, right.ks)
+        own = series(scored, trainings=trainings)
         if len(own.ks) >= LEAST_KS:
-            lines.append({"method": method, **series_line(own, right)})
+            failures = failures_over_k(scored, right, trainings=trainings)
+            lines.append({"method": method, **series_line(own, right), **failures})
     return DataFrame(lines, columns=None if lines else ["method"])
 
 
 def series_line(own: Series, right: Accuracies) -> Facts:
-    means = resampled_means(own.values, everything_once(own.values))[0].tolist()
+    means = means_over_k(own)
     by_k = dict(zip(own.ks, means, strict=True))
     rho = drop_correlation(own, right)
     return {
@@ -190,9 +202,33 @@ def series_line(own: Series, right: Accuracies) -> Facts:
     }
 
 
+def failures_over_k(scored: DataFrame, right: Accuracies, *, trainings: Sequence[int]) -> Facts:
+    """The share of maps that say nothing; ρ and the range without them, nan where too few k are left."""
+    defined = series(scored.assign(value=scored["value"].mask(scored["failed"])), trainings=trainings)
+    line: Facts = {
+        "failed": only(scored, part=INPUTS_OF_SERIES)["failed"].mean(),
+        "rho_defined": np.nan,
+        "range_defined": np.nan,
+    }
+    if len(defined.ks) >= LEAST_KS:
+        line["rho_defined"] = drop_rho(defined, right)
+        line["range_defined"] = float(np.ptp(means_over_k(defined)))
+    return line
+
+
+def means_over_k(own: Series) -> list[float]:
+    """The mean at each k of a series."""
+    means: list[float] = resampled_means(own.values, everything_once(own.values))[0].tolist()
+    return means
+
+
 def draws_of_series(rows: DataFrame, methods: Iterable[str]) -> tuple[DataFrame, DataFrame]:
     """Draws of ρ and of the range over k, one column per method, of the same images and trainings for all."""
     samples = only(rows.dropna(subset="k"), part=INPUTS_OF_SERIES)["sample"]
     right = accuracies(rows)
-    known = {method: series(rows, method, right.ks, samples=sorted(samples.unique())) for method in methods}
+    trainings = sorted(rows["model_seed"].unique())
+    known = {
+        method: series(rows_over_k(rows, method, right.ks), trainings=trainings, samples=sorted(samples.unique()))
+        for method in methods
+    }
     return series_draws(known, right)

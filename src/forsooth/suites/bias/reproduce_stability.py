@@ -1,4 +1,4 @@
-"""Is the anchor sure enough? Figs. 5 and 6 and Proposition 1 made again. [anonymous2023evaluation]
+"""Is the anchor sure enough? Fig. 5 and Proposition 1 made again. [anonymous2023evaluation]
 
 With `--data` these run on CIFAR-10 as in the paper, without on the generated leaves.
 """
@@ -18,23 +18,16 @@ from forsooth.games.shapley import Estimate
 from forsooth.records import WHOLE, Cell, Choice, Facts, Judgement, Outcome, Plan, Reproduction, Row, Task
 from forsooth.scores import bias as scores
 from forsooth.scores import convergence
-from forsooth.stats.correlations import pearson, spearman
 from forsooth.suites.bias import anchor as anchors
 from forsooth.suites.bias.experiment import ON_LENET, experiment_on_images, part_rows, title_of
 from forsooth.suites.bias.plan import Experiment
-from forsooth.suites.bias.settings import PUBLISHED, Settings
+from forsooth.suites.bias.settings import Settings
 from forsooth.suites.bias.stage import Panel, row_of
-from forsooth.suites.explain import rows_by_sample
 from forsooth.suites.planning import planned
 from forsooth.suites.verdicts import judgement
 
 CHOOSING = ("gradient", "gradient_x_input", "integrated_gradients", "guided_backprop")  # the maps that choose groups S
-COMPARED = (*(name for name in PUBLISHED if name != "grad_cam"), "random", "constant")
-SURE = 20  # times the permutations, for the accurate bias
-ENUMERATED = 16  # players up to which the accurate bias is exact
 MUCH_STABLER = 2
-POSITIVE = 0.3
-TOP_TENTH = 0.1
 
 
 @dataclass(frozen=True)
@@ -164,78 +157,6 @@ def judge_proposition_1(outcome: Outcome) -> Judgement:
     return judgement(table.round(3), [PROPOSITION_1.format(title=title_of(rows), factors=factors, **ends)])
 
 
-def plan_figure_6(settings: Settings, choice: Choice) -> Plan:
-    """The anchor, a far surer one, and maps of every network.
-
-    The default is small: LeNet, 64 patches and so six players in S. --set models=lenet,resnet20,resnet56 asks more
-    networks whose weights are in --data, --set grid=none asks pixels, both for an accelerator.
-    """
-    tasks: list[Task] = []
-    for net in settings.models:
-        tasks += comparing_tasks(experiment_on_images(dataclasses.replace(settings, models=(net,)), choice))
-    return planned(tasks)
-
-
-def comparing_tasks(experiment: Experiment) -> list[Task]:
-    anchor = experiment.having(exact_up_to=0).play("anchor")
-    permutations = SURE * experiment.settings.permutations
-    sure = experiment.having(exact_up_to=ENUMERATED, permutations=permutations).play("sure")
-    needs = [*anchor, *sure, *map(experiment.explain, COMPARED)]
-    words = f"compare biases, {experiment.title}"
-    return experiment.measured(both_biases, words, needs, parts=len(anchor), methods=COMPARED)
-
-
-@task("bias.both_biases", version=3)
-def both_biases(*cells: Cell, panel: Panel, parts: int, methods: tuple[str, ...]) -> Cell:
-    """M_bias and the accurate bias of every method and input; nan where a map or an anchor says nothing."""
-    anchor = anchors.joined(cells[:parts])
-    sure = anchors.joined(cells[parts : 2 * parts]).estimate
-    players = anchor.estimate.values.shape[1]
-    size = scores.group_size(players, TOP_TENTH)
-    template = row_of(panel, "accurate_bias").having(metric="m_bias", players=players, size=size)
-    rows: list[Row] = []
-    for name, cell in zip(methods, cells[2 * parts :], strict=True):
-        maps = cell.tensors["players"]
-        ours = scores.m_bias(maps, anchor.estimate, fraction=TOP_TENTH, end="top").value
-        accurate = scores.accurate_bias(maps, sure, fraction=TOP_TENTH, end="top")
-        rows += rows_by_sample(template.having(method=name), anchor.samples, value=ours, accurate=accurate)
-    return Cell(rows=tuple(rows))
-
-
-def judge_figure_6(outcome: Outcome) -> Judgement:
-    """Fig. 6: M_bias of the top 10 % beside the accurate bias, from 20 times the permutations; or exact values."""
-    rows = part_rows(outcome, "accurate_bias", value="m_bias", counts=("players", "size"))
-    table = rows[["dataset", "method", "sample", "players", "size", "m_bias", "accurate", "model"]]
-    sentences = [on_relation(own) for _, own in table.groupby("model", sort=False)]
-    return judgement(table.drop(columns="dataset").round(5), sentences)
-
-
-RELATION = (
-    "Fig. 6 on {title}: over {maps} maps, with {first[size]} of {first[players]} players in S, M_bias and the accurate "
-    "bias have Pearson's r {relation:.2f} and Spearman's ρ {order:.2f}; over the {methods} methods' means ρ "
-    "{of_means:.2f}. The published positive relation {holds}.{missing}"
-)
-
-
-def on_relation(table: DataFrame) -> str:
-    """How the two biases go together, over maps and over the means of methods."""
-    scored = table.dropna()
-    relation = pearson(scored["m_bias"], scored["accurate"])
-    means = scored.groupby("method")[["m_bias", "accurate"]].mean()
-    lost = len(table) - len(scored)
-    return RELATION.format(
-        title=title_of(table),
-        maps=len(scored),
-        first=scored.iloc[0],
-        relation=relation,
-        order=spearman(scored["m_bias"], scored["accurate"]).rho,
-        methods=len(means),
-        of_means=spearman(means["m_bias"], means["accurate"]).rho,
-        holds="holds" if relation > POSITIVE else "is weak here",
-        missing=f" {lost} maps without a score are left out." if lost else "",
-    )
-
-
 REPRODUCTIONS = (
     Reproduction(
         "bias/figure-5",
@@ -250,12 +171,5 @@ REPRODUCTIONS = (
         dataclasses.replace(ON_LENET, samples=8, grid=8, exact_up_to=0),
         plan_proposition_1,
         judge_proposition_1,
-    ),
-    Reproduction(
-        "bias/figure-6",
-        "M_bias beside the accurate bias",
-        dataclasses.replace(ON_LENET, samples=8, grid=8, permutations=100),
-        plan_figure_6,
-        judge_figure_6,
     ),
 )

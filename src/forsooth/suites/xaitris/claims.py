@@ -1,13 +1,16 @@
 """The claims of section 4 of the paper and of the captions of its figures, judged panel by panel. [clark2024xaitris]"""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 
-from pandas import DataFrame, concat
+import numpy as np
+from pandas import DataFrame, Series, concat
 
 from forsooth.records import Sentences
 from forsooth.stats import mean_interval, share_interval
-from forsooth.suites.verdicts import above, outcome, verdict
+from forsooth.stats.claims import directions, surely, surely_above
+from forsooth.stats.intervals import mean_estimate
+from forsooth.suites.verdicts import Claim, above, family, outcome, verdict
 from forsooth.suites.xaitris.tables import (
     Pairs,
     Place,
@@ -41,16 +44,25 @@ SHAP = ("deep_shap", "deep_shap_zero", "gradient_shap", "gradient_shap_5", "shap
 
 def question_1(tables: Tables) -> Sentences:
     """No method is the best everywhere."""
-    unbeaten = {name for table in tables.values() for name in of_methods(table)}
     leads: Counter[str] = Counter()
-    for table in tables.values():
+    pvalues: dict[tuple[Place, str], float] = {}
+    for place, table in tables.items():
         best, *others = table[of_methods(table)].median().sort_values(ascending=False).index
-        unbeaten -= {name for name in others if paired(table, best, name).low > 0}
         leads[best] += 1
+        for name in others:  # the best was picked first, and it could have been any of them
+            pvalues[place, name] = len(others) * paired(table, best, name).above()
+    behind = [name for (_, name), is_sure in zip(pvalues, surely(list(pvalues.values())), strict=True) if is_sure]
+    unbeaten = {name for table in tables.values() for name in of_methods(table)}.difference(behind)
     name, count = leads.most_common(1)[0]
     came = outcome(not unbeaten, count == len(tables) > 1)
-    words = f"{name} has the best median in {count} of {len(tables)} panels; never clearly behind the best: "
-    yield f"Q1, no method is best everywhere: {came}. {words}{', '.join(sorted(unbeaten)) or 'none'}."
+    words = f"{name} has the best median in {count} of {len(tables)} panels; never clearly behind the best"
+    names = ", ".join(sorted(unbeaten)) or "none"
+    yield f"Q1, no method is best everywhere: {came}. {words} ({holm_of(pvalues)}): {names}."
+
+
+def holm_of(tests: Collection[object]) -> str:
+    """How many tests are judged together, in words."""
+    return f"tests corrected by Holm: {len(tests)}"
 
 
 def question_2(tables: Tables) -> Sentences:
@@ -59,22 +71,31 @@ def question_2(tables: Tables) -> Sentences:
     wider = pairs_of(tables, "scenario", NON_LINEAR, "LIN")
     yield from of_pairs("Q2, methods do better in MULT than in RIGID", medians(tables), fixed)
     yield from of_pairs("Q2, boxes are longer off LIN than in LIN", spreads(tables), wider)
-    for method in PATTERN:
-        yield from of_pattern_method(tables, method)
+    own = {method: of_method(tables, method) for method in PATTERN}
+    yield from family([claim for method in PATTERN for claim in better_off_rigid(own[method], method)])
+    yield from family([claim for method in PATTERN for claim in ahead_of_all(tables, own[method], method)])
 
 
-def of_pattern_method(tables: Tables, method: str) -> Sentences:
-    """Worse in RIGID than where the pattern is fixed, by panel; and best in LIN and XOR, image by image."""
-    own = {place: table[[method]] for place, table in medians(tables).items() if method in table}
+def of_method(tables: Tables, method: str) -> Tables:
+    """The medians of one method, where it was asked."""
+    return {place: table[[method]] for place, table in medians(tables).items() if method in table}
+
+
+def better_off_rigid(own: Tables, method: str) -> Iterator[Claim]:
+    """Worse in RIGID than where the pattern is fixed, by panel."""
     pairs = pairs_of(own, "scenario", FIXED, "RIGID")
     if pairs:
-        differs = mean_interval(by_pair(own, pairs))
-        yield above(f"Q2, {method} does better in MULT and XOR than in RIGID (by panel)", differs)
+        differs = mean_estimate(by_pair(own, pairs))
+        yield Claim(f"Q2, {method} does better in MULT and XOR than in RIGID (by panel)", differs)
+
+
+def ahead_of_all(tables: Tables, own: Tables, method: str) -> Iterator[Claim]:
+    """The best in LIN and XOR, image by image."""
     for place in WHERE_PATTERNS_LEAD:
         if place in own:
             second = best_of(tables[place], without=PATTERN)
-            found = paired(tables[place], method, second)
-            yield above(f"Q2, {method} is ahead of all but its like in {PANEL.format(place)} (here of {second})", found)
+            words = f"Q2, {method} is ahead of all but its like in {PANEL.format(place)} (here of {second})"
+            yield Claim(words, paired(tables[place], method, second))
 
 
 def by_pair(tables: Tables, pairs: Pairs) -> list[float]:
@@ -118,43 +139,64 @@ def mean_distance(found: Sequence[DataFrame]) -> DataFrame:
 
 
 def edge_detector(tables: Tables) -> Sentences:
-    """The Laplace filter is ahead of nearly all methods on correlated noise."""
-    for place, table in tables.items():
-        if place.background == "CORR" and place.scenario in ("RIGID", "XOR") and "laplace" in table:
-            found = [paired(table, "laplace", method) for method in of_methods(table)]
-            share = share_interval([one.low > 0 for one in found])
-            behind = share_interval([one.high < 0 for one in found])
-            claim = f"the Laplace filter is ahead of nearly all methods in {PANEL.format(place)} (share of methods)"
-            yield verdict(claim, share, holds=share.mean >= NEARLY_ALL, fails=behind.mean > 1 - NEARLY_ALL)
+    """The Laplace filter is ahead of nearly all methods on correlated noise; all methods and panels are one family."""
+    found = {
+        (place, method): paired(table, "laplace", method)
+        for place, table in tables.items()
+        if place.background == "CORR" and place.scenario in ("RIGID", "XOR") and "laplace" in table
+        for method in of_methods(table)
+    }
+    signs = Series(directions(list(found.values())), index=list(found), dtype=int)
+    for place in dict.fromkeys(place for place, _ in found):
+        own = signs[[where == place for where, _ in found]]
+        share = share_interval(own > 0)
+        claim = f"the Laplace filter is ahead of nearly all methods in {PANEL.format(place)} (share of methods)"
+        fails = (own < 0).mean() > 1 - NEARLY_ALL
+        yield verdict(claim, share, holds=share.mean >= NEARLY_ALL, fails=fails, more=holm_of(found))
 
 
 def against_nulls(tables: Tables) -> Sentences:
     """Most methods beat every map that never looks at the network, in most panels."""
-    found = DataFrame([against_best_null(table) for table in tables.values() if rivals(table)]) > MOST
-    if len(found):
-        share = share_interval(found["better"])
-        yield verdict(NULLS_LOSE, share, holds=share.mean > MOST, fails=found["worse"].mean() > MOST)
+    found = DataFrame(
+        [
+            {"panel": PANEL.format(place), **against_all_nulls(table, method)}
+            for place, table in tables.items()
+            if rivals(table)
+            for method in of_methods(table)
+        ]
+    )
+    if found.empty:
+        return
+    sure = found.assign(better=surely(found["better"]), worse=surely(found["worse"]))
+    most = sure.groupby("panel", sort=False)[["better", "worse"]].mean() > MOST
+    share = share_interval(most["better"])
+    fails = most["worse"].mean() > MOST
+    yield verdict(NULLS_LOSE, share, holds=share.mean > MOST, fails=fails, more=holm_of(found))
 
 
-def against_best_null(table: DataFrame) -> dict[str, float]:
-    """The shares of methods clearly better and clearly worse than the null of the best median."""
-    best = str(table[rivals(table)].median().idxmax())
-    found = [paired(table, method, best) for method in of_methods(table)]
-    count = len(found)
-    return {"better": sum(one.low > 0 for one in found) / count, "worse": sum(one.high < 0 for one in found) / count}
+def against_all_nulls(table: DataFrame, method: str) -> dict[str, float]:
+    """p-values that a method is better than every null of a panel, and that it is worse than some.
+
+    Who beats them all beats the hardest: the largest p-value. Who is worse than some had as many chances as there are.
+    """
+    found = [paired(table, method, null) for null in rivals(table)]
+    better = np.nan_to_num([one.above() for one in found], nan=1.0)
+    worse = np.nan_to_num([one.below() for one in found], nan=1.0)
+    return {"better": float(better.max()), "worse": float(len(found) * worse.min())}
 
 
 def lime_fails(tables: Tables) -> Sentences:
-    """LIME says no more than random maps."""
+    """LIME says no more than random maps. That many tests cannot tell it from them is no sign that it does not."""
     found = []
     for table in tables.values():
         names = [name for name in table if name.startswith("lime")]
         if names and "random" in table:
             found.append(paired(table, names[0], "random"))
     if found:
-        ahead = sum(one.low > 0 for one in found)
-        came = outcome(ahead == 0, ahead > MOST * len(found))
-        better = f"clearly better in {ahead} of {len(found)} panels"
+        ahead = surely_above(found).sum()
+        alone = sum(one.interval.low > 0 for one in found)
+        came = outcome(alone == 0, ahead > MOST * len(found))
+        better = f"clearly better in {ahead} of {len(found)} panels ({holm_of(found)}), asked alone in {alone}"
         yield f"LIME fails (no better than random maps): {came}. It is {better}."
 
 

@@ -150,9 +150,10 @@ def summary(rows: DataFrame) -> DataFrame:
     """One line for each estimator and number of masks.
 
     Columns: estimator, masks, draws, ima (the median over draws of the median over images), ima_low and ima_high (the
-    lowest and the highest draw), precision (likewise), zero (share of maps that are zero, which score nothing),
-    nonzero (pixels, mean over all maps), own_right (share of a map's own nonzero pixels that are right, mean over the
-    maps that have any), status ("ok", or why there is nothing)
+    lowest and the highest draw), precision (likewise), zero (share of maps that are zero, which count as the worst),
+    ima_defined and precision_defined (the same medians without those maps), nonzero (pixels, mean over all maps),
+    own_right (share of a map's own nonzero pixels that are right, mean over the maps that have any), status ("ok", or
+    why there is nothing)
     """
     lines = []
     for (method, masks), group in rows.groupby(["method", "masks"], sort=False, dropna=False):
@@ -167,17 +168,25 @@ def _line(group: DataFrame) -> Facts:
         return {"status": group["message"].iloc[0]}
     means = group.groupby("metric")["value"].mean()
     imas = scored_by(group, "ima")
+    precisions = scored_by(group, "precision")
     by_draw = imas.groupby("draw")["value"].median()
     return {
         "ima": by_draw.median(),
         "ima_low": by_draw.min(),
         "ima_high": by_draw.max(),
-        "precision": scored_by(group, "precision").groupby("draw")["value"].median().median(),
+        "precision": median_draw(precisions),
         "zero": imas["failed"].mean(),
+        "ima_defined": median_draw(only(imas, failed=False)),
+        "precision_defined": median_draw(only(precisions, failed=False)),
         "nonzero": means["nonzero"],
         "own_right": means["own right"],
         "status": "ok",
     }
+
+
+def median_draw(rows: DataFrame) -> float:
+    """The median over draws of the median over images; nan of no rows."""
+    return float(rows.groupby("draw")["value"].median().median())
 
 
 def scored_by(rows: DataFrame, metric: str) -> DataFrame:

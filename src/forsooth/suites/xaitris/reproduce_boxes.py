@@ -76,7 +76,8 @@ def judge(outcome: Outcome, *, metrics: Sequence[str], sentences: Claims) -> Jud
         if not by_panel:
             raise UsageError("no network passed its gate, so there is nothing to judge")
         lines += [f"{metric}: {line}" for claim in sentences for line in claim(by_panel)]
-        boxes.append(tables.boxes(by_panel, metric))
+        failures = tables.by_panel(rows, metric, column="failed")
+        boxes.append(tables.boxes(by_panel, failures, metric))
     return judgement(concat(boxes, ignore_index=True).round(4), lines)
 
 

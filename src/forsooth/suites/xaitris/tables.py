@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
-from pandas import DataFrame, concat
+from pandas import DataFrame, Series, concat
 
 from forsooth import scores
 from forsooth.attributions import METHODS
@@ -11,7 +11,7 @@ from forsooth.counted import counted
 from forsooth.frames import only, without
 from forsooth.records import NO_MODEL
 from forsooth.stats import Interval, mean_interval
-from forsooth.stats.intervals import crossed_interval, no_interval, samples_and_trainings
+from forsooth.stats.intervals import Estimate, crossed_interval, estimate_of, no_interval
 
 
 class Place(NamedTuple):
@@ -28,10 +28,11 @@ NULLS = frozenset(method.name for method in METHODS if method.null)
 ENDS = ("oracle", "constant")  # of the scale: they are no rivals
 
 
-def by_panel(rows: DataFrame, metric: str) -> Tables:
+def by_panel(rows: DataFrame, metric: str, *, column: str = "value") -> Tables:
     """The scores of every panel: rows (training, sample), columns methods and nulls.
 
-    rows  of a run; a column `draw` tells datasets apart where there are several
+    rows    of a run; a column `draw` tells datasets apart where there are several
+    column  "failed": 1 where a map said nothing, else 0
 
     A map that says nothing has the worst value, as on a board. Nulls know no training: they stand at each.
     """
@@ -39,9 +40,9 @@ def by_panel(rows: DataFrame, metric: str) -> Tables:
     networks = without(own, model=NO_MODEL)
     found = {}
     for (scenario, background, model), panel in networks.groupby(["scenario", "background", "model"], sort=False):
-        table = panel.pivot_table(index=["training", "image"], columns="method", values="value")
+        table = panel.pivot_table(index=["training", "image"], columns="method", values=column)
         nulls = only(own, scenario=scenario, background=background, model=NO_MODEL)
-        beside = nulls.pivot_table(index="image", columns="method", values="value")
+        beside = nulls.pivot_table(index="image", columns="method", values=column)
         found[Place(scenario, background.partition(" ")[0], model)] = table.join(beside, on="image")
     return found
 
@@ -96,10 +97,10 @@ def over_methods(found: Sequence[DataFrame]) -> Interval:
     return crossed_interval(by_method, mean.mean(axis=1))
 
 
-def paired(table: DataFrame, one: str, two: str) -> Interval:
-    """How far `one` is ahead of `two` in a panel, over the same images, with its interval over images and trainings."""
+def paired(table: DataFrame, one: str, two: str) -> Estimate:
+    """How far `one` is ahead of `two` in a panel, image by image, over images and trainings."""
     value = (table[one] - table[two]).rename("value").rename_axis(["model_seed", "sample"])
-    return samples_and_trainings(value.reset_index())
+    return estimate_of(value.reset_index())
 
 
 def pairs_of(tables: Tables, factor: str, ones: Collection[str], two: str) -> Pairs:
@@ -108,14 +109,24 @@ def pairs_of(tables: Tables, factor: str, ones: Collection[str], two: str) -> Pa
     return [pair for pair in pairs if pair[1] in tables]
 
 
-def boxes(tables: Tables, metric: str) -> DataFrame:
-    """Quartiles over images and trainings of every panel and method, one line each."""
+def boxes(tables: Tables, failures: Tables, metric: str) -> DataFrame:
+    """Quartiles over images and trainings of every panel and method, one line each.
+
+    failures  of the same panels: whether a map failed. `failed` is their share, which counts as the worst value, and
+              `median_defined` the median without them
+    """
     lines = []
     for place, table in tables.items():
         where = {"metric": metric, **place._asdict()}
         trainings = table.index.get_level_values("training").nunique()
         for method, values in table.items():
-            known = values.dropna()
-            box = dict(zip(("lower", "median", "upper"), known.quantile([0.25, 0.5, 0.75]), strict=True))
-            lines.append({**where, "method": method, **box, "scores": len(known), "trainings": trainings})
+            box = box_of(values.dropna(), failures[place][method])
+            lines.append({**where, "method": method, **box, "trainings": trainings})
     return DataFrame(lines)
+
+
+def box_of(values: Series, failed: Series) -> dict[str, float]:
+    """The quartiles of values, of which some failed."""
+    box = dict(zip(("lower", "median", "upper"), values.quantile([0.25, 0.5, 0.75]), strict=True))
+    defined = values[failed.reindex(values.index).eq(0)]
+    return {**box, "scores": len(values), "failed": failed.mean(), "median_defined": defined.median()}
