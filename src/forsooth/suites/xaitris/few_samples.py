@@ -63,6 +63,7 @@ class Settings:
 
 def plan(settings: Settings, choice: Choice) -> Plan:
     """One training, then one task for every estimator, number of masks and draw; random maps beside them."""
+    suite.check_one_size(settings.suite, choice)
     spec = next(iter(suite.chosen_data(settings.suite, choice)))
     net = suite.explained_networks(settings.suite, choice, spec)[0]
     trained = suite.training_task(spec, net, 0, settings.suite, choice)

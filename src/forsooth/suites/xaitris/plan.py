@@ -9,7 +9,7 @@ from forsooth.datasets import folders
 from forsooth.datasets import tetromino_settings as tetromino
 from forsooth.engine import make_task
 from forsooth.models import recipes
-from forsooth.records import Architecture, Choice, Dataset, Facts, Method, Plan, Task
+from forsooth.records import Architecture, Choice, Dataset, Facts, Method, Plan, Task, UsageError
 from forsooth.settings import check_range, check_some
 from forsooth.suites import networks, planning
 from forsooth.suites.planning import Work
@@ -49,6 +49,20 @@ def plan(settings: Settings, choice: Choice) -> Plan:
     work += sweep_tasks(specs, settings, choice, alphas=settings.sweep, trainings=1)
     work += strategy_tasks(specs, settings)
     return planning.planned(work, facts(specs, settings))
+
+
+def plan_of_one_size(settings: Settings, choice: Choice) -> Plan:
+    """The same, for what has one number for each scenario, background and network."""
+    check_one_size(settings, choice)
+    return plan(settings, choice)
+
+
+def check_one_size(settings: Settings, choice: Choice) -> None:
+    """UsageError where images of several sizes are asked for, which would be pooled."""
+    sizes = names.kept_numbers(settings.sizes, choice.only, "size")
+    if len(sizes) != 1:
+        came = ", ".join(f"{size:g}" for size in sizes)
+        raise UsageError(f"`sizes` must be one size, since results of several are not to be mixed, got {came}")
 
 
 def datasets(settings: Settings, choice: Choice) -> Iterator[tuple[str, Dataset]]:

@@ -8,7 +8,7 @@ from pandas import DataFrame, Series
 from forsooth import papers
 from forsooth.records import Choice, Judgement, Outcome, Plan, Reproduction, Sentences
 from forsooth.suites.verdicts import judgement, outcome
-from forsooth.suites.xaitris.plan import chosen_data, plan, strategy_tasks
+from forsooth.suites.xaitris.plan import chosen_data, plan_of_one_size, strategy_tasks
 from forsooth.suites.xaitris.settings import LARGE, SMALL, Settings
 
 STEPS = {"training": "xaitris.train", "explaining": "xaitris.explain", "scoring": "xaitris.score"}
@@ -94,7 +94,7 @@ REPRODUCTIONS = (
         "xaitris/costs",
         "what a scenario costs, beside Appendix B.3",
         replace(LARGE, scenarios=("LIN",)),
-        plan,
+        plan_of_one_size,
         judge_costs,
     ),
 )
