@@ -57,7 +57,7 @@ def choices(settings: Repeated, choice: Choice) -> list[Choice]:
 
 def plan_repeated(settings: Repeated, choice: Choice) -> Plan:
     """The suite's plan for every dataset."""
-    check_range(settings, ("datasets",), 1, what="at least 1")
+    check_range(settings, ("datasets",), 1, 1_000)
     plans = [plan_of_one_size(settings.suite, one) for one in choices(settings, choice)]
     work: list[planning.Work] = []
     for one in plans:
