@@ -18,7 +18,8 @@ MAY_IMPORT = {
     "dense": set(),
     "digests": {"records"},
     "strangers": set(),
-    "progress": set(),
+    "printing": set(),
+    "progress": {"printing"},
     "wording": set(),
     "counted": {"records"},
     "frames": set(),
@@ -71,10 +72,10 @@ MAY_IMPORT = {
         *("importing", "surroundings"),
     },
     "arguments": FLOOR | {"plugins", "store", "attributions"},
-    "terminal": {"progress", "errors"},
+    "terminal": {"printing", "progress", "errors"},
     "facts": {"analysis", "settings", "wording"},
     "cli_user": {"errors", "report", "runs", "terminal"},
-    "cli_runs": {"errors", "names", "facts", "analysis", "store", "runs", "terminal"},
+    "cli_runs": {"errors", "names", "printing", "facts", "analysis", "store", "runs", "terminal"},
     "runs": {
         *("records", "names", "strangers", "wording", "plugins", "store", "engine"),
         *("report", "analysis", "attributions", "suites"),
@@ -95,7 +96,7 @@ MAY_IMPORT = {
         "suites",
         "attributions",
     },
-    "cli": {"errors", "names", "api", "cli_user", "cli_runs", "processes", "terminal", "suites", "runs"},
+    "cli": {"errors", "names", "printing", "api", "cli_user", "cli_runs", "processes", "terminal", "suites", "runs"},
 }
 
 
