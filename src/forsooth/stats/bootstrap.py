@@ -145,16 +145,6 @@ def percentile_interval(point: float, draws: ArrayLike, n: int) -> Interval:
     return Interval(float(point), float(low), float(high), n)
 
 
-def bootstrapped_mean(values: ArrayLike) -> Interval:
-    """Mean of values (n,) with the percentile interval of a bootstrap; nan of none."""
-    numbers = np.asarray(values, dtype=float)
-    if not len(numbers):
-        return no_interval()
-    draws = np.random.default_rng(0).choice(numbers, (DRAWS, len(numbers))).mean(1)
-    low, high = np.quantile(draws, ENDS)
-    return Interval(float(numbers.mean()), float(low), float(high), len(numbers))
-
-
 def bootstrapped_ratio(above: ArrayLike, below: ArrayLike) -> Interval:
     """Sum of above (n,) over the sum of below (n,), with a bootstrap over the n; nan where there is nothing below.
 

@@ -294,4 +294,4 @@ def pattern_rows(audit: Audit) -> Iterator[Row]:
         _, labels = torch.unique(patches * 2 + inside, return_inverse=True)
         mass = mass_inside(*audit.estimate(part, labels, inside))
         numbers = {"value": mass.value.item(), "plain": mass.plain.item(), "error": mass.error.item()}
-        yield template.having(sample=int(part), **numbers)
+        yield template.having(numbers, sample=int(part))
