@@ -154,7 +154,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("parts", nargs="*", metavar="small|large", help="both unless one is named")
     parser.add_argument("--draws", type=int, default=100)
-    parser.add_argument("--games", default="", metavar="WORD", help="only the small games with this word in their names")
+    parser.add_argument("--games", default="", metavar="WORD", help="only small games with this word in the name")
     asked = parser.parse_args()
     torch.set_num_threads(1)
     for part, work in {"small": partial(small, asked.draws, asked.games), "large": large}.items():

@@ -86,7 +86,7 @@ def test_run_report_and_results(monkeypatch, capsys, tmp_path):
             "`name` must be a known name, got 'figure-5'; did you mean bias/figure-5 or articles/figure-5?",
         ),
         (["run", "xaitris", "--only", "LIN"], "`--only` must be key=value, got 'LIN'"),
-        (["run", "xaitris", "--set", "alpha=2"], "`alpha` must lie in [0, 1], got 2.0"),
+        (["run", "xaitris", "--set", "alpha=2"], "`alpha` must be a share of signal from 0 to 1, got 2.0"),
         (["run", "xaitris", "--set", "trainings=-1"], "`trainings` must be at least 1, got -1"),
         (["run", "planted", "--set", "samples=0"], "`samples` must be at least 1, got 0"),
         (["compare", "nowhere", "nowhere"], "`run_dir` must hold run.json and scores.parquet, got nowhere"),

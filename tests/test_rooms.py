@@ -19,7 +19,8 @@ MAY_IMPORT = {
     "quick": set(),
     "digests": {"records"},
     "strangers": set(),
-    "progress": set(),
+    "printing": set(),
+    "progress": {"printing"},
     "wording": set(),
     "counted": {"records"},
     "frames": set(),
@@ -72,10 +73,10 @@ MAY_IMPORT = {
         *("importing", "surroundings"),
     },
     "arguments": FLOOR | {"plugins", "store", "attributions"},
-    "terminal": {"progress", "errors"},
+    "terminal": {"printing", "progress", "errors"},
     "facts": {"analysis", "settings", "wording"},
     "cli_user": {"errors", "report", "runs", "terminal"},
-    "cli_runs": {"errors", "names", "facts", "analysis", "store", "runs", "terminal"},
+    "cli_runs": {"errors", "names", "printing", "facts", "analysis", "store", "runs", "terminal"},
     "runs": {
         *("records", "names", "strangers", "wording", "plugins", "store", "engine"),
         *("report", "analysis", "attributions", "suites"),
@@ -96,17 +97,24 @@ MAY_IMPORT = {
         "suites",
         "attributions",
     },
-    "cli": {"errors", "names", "api", "cli_user", "cli_runs", "processes", "terminal", "suites", "runs"},
+    "cli": {"errors", "names", "printing", "api", "cli_user", "cli_runs", "processes", "terminal", "suites", "runs"},
 }
 
 
-def rooms_imported_by(room: str) -> set[str]:
-    path = SOURCE / room
+SUITES = sorted(path.parent.name for path in (SOURCE / "suites").glob("*/plan.py"))
+
+
+def imported_by(path: Path) -> list[list[str]]:
+    """The parts of the names of ours that a file, or all files of a folder, imports."""
     files = path.rglob("*.py") if path.is_dir() else [path.with_suffix(".py")]
     nodes = [node for file in files for node in ast.walk(ast.parse(file.read_text()))]
     names = [f"{n.module}.{a.name}" for n in nodes if isinstance(n, ast.ImportFrom) for a in n.names]
     names += [a.name for n in nodes if isinstance(n, ast.Import) for a in n.names]
-    return {name.split(".")[1] for name in names if name.startswith("forsooth.")} - {room, "__version__"}
+    return [name.split(".") for name in names if name.startswith("forsooth.")]
+
+
+def rooms_imported_by(room: str) -> set[str]:
+    return {parts[1] for parts in imported_by(SOURCE / room)} - {room, "__version__"}
 
 
 @pytest.mark.parametrize("room", MAY_IMPORT)
@@ -117,3 +125,19 @@ def test_imports_go_downhill(room):
 def test_every_room_is_on_the_list():
     found = {path.stem for path in SOURCE.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()}
     assert found - {"__init__", "__main__"} == set(MAY_IMPORT)
+
+
+@pytest.mark.parametrize("suite", SUITES)
+def test_no_suite_imports_another(suite):
+    others = {parts[2] for parts in imported_by(SOURCE / "suites" / suite) if parts[1] == "suites"}
+    assert not others & set(SUITES) - {suite}
+
+
+@pytest.mark.parametrize("shared", sorted((SOURCE / "suites").glob("*.py")), ids=lambda path: path.stem)
+def test_what_suites_share_knows_none_of_them(shared):
+    known = {parts[2] for parts in imported_by(shared) if parts[1] == "suites"}
+    assert not known & set(SUITES) or shared.stem == "__init__"  # which is the list of them
+
+
+def test_there_are_five_suites():
+    assert SUITES == ["articles", "bam", "bias", "planted", "xaitris"]

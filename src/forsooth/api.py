@@ -22,7 +22,7 @@ from forsooth.arguments import (
 )
 from forsooth.engine import Progress
 from forsooth.progress import fitting_progress
-from forsooth.records import Choice, Dataset, Method, UsageError
+from forsooth.records import Choice, Dataset, FailedTasks, Method, UsageError
 from forsooth.runs import (
     Run,
     Work,
@@ -152,7 +152,11 @@ def reproduce(
     command = _command(record.name, None, choice, settings or {})
     about = {**suite_facts(suite, chosen), **choice_facts(choice, command), "preset": record.name}
     perform(work, plan, about)
-    judgement = record.judge(outcome_of(work, plan, chosen, choice))
+    try:
+        judgement = record.judge(outcome_of(work, plan, chosen, choice))
+    except (FailedTasks, UsageError):
+        write_page([folder])  # what there is can be seen, though nothing can be said of it
+        raise
     keep_judgement(folder, record, judgement)
     write_page([folder])
     return judgement.table, judgement.words

@@ -5,6 +5,7 @@ import os
 import signal
 import sys
 import threading
+import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,6 +16,7 @@ import forsooth
 from forsooth import cli_runs, cli_user
 from forsooth.cli_user import show_board, shown
 from forsooth.errors import FailedTasks, UsageError
+from forsooth.printing import show_warning, tell
 from forsooth.terminal import (
     EXAMPLES,
     Data,
@@ -65,7 +67,7 @@ Change = Annotated[list[str] | None, typer.Option("--set", help="change a settin
 
 def _version(wanted: bool) -> None:
     if wanted:
-        out.print(f"forsooth {forsooth.__version__}", highlight=False)
+        out.print(f"forsooth {forsooth.__version__}")
         raise typer.Exit()
 
 
@@ -89,7 +91,7 @@ def demo(workers: Workers = 0, on: On = None, folder: Out = None, quiet: Quiet =
     runs = []
     with kept():  # one pool for all suites
         for suite in SUITES:
-            out.print(f"[bold]{suite.title}[/bold]: {suite.question}")
+            out.print(f"[bold]{suite.title}[/bold]: {suite.question}", markup=True)
             place = home / f"{suite.name}-demo"
             runs.append(forsooth.run(suite.name, out=place, progress=progress_of(quiet), **shared))
             show_board(runs[-1])
@@ -166,7 +168,7 @@ def export_data(
         seed=seed,
     )
     for place in written:
-        out.print(f"Samples and truth: {place.resolve()}", highlight=False, markup=False, soft_wrap=True)
+        out.print(f"Samples and truth: {place.resolve()}", soft_wrap=True)
 
 
 def reproduce(
@@ -209,9 +211,9 @@ def reproduce(
     shown = fitting(table)
     left = ", ".join(map(str, table.columns[shown.shape[1] :]))
     out.print(plain(shown, name))
-    out.print(words, highlight=False, markup=False)
+    out.print(words)
     what = f"The table, also with {left}" if left else "The table"
-    out.print(f"{what}: {place / 'table.csv'}", highlight=False, markup=False, soft_wrap=True)
+    out.print(f"{what}: {place / 'table.csv'}", soft_wrap=True)
     opened(place / "report.html")
 
 
@@ -248,18 +250,19 @@ def main() -> None:
 
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, interrupt)
+    warnings.showwarning = show_warning
     try:
         app()
     except UsageError as error:
-        sys.stderr.write(f"forsooth: {error}\n")
+        tell(f"forsooth: {error}")
         sys.exit(2)
     except FailedTasks as error:
-        sys.stderr.write(f"forsooth: {error}\n")
+        tell(f"forsooth: {error}")
         sys.exit(SOME_FAILED)
     except OSError as error:
         if error.errno != errno.ENOSPC:
             raise
-        sys.stderr.write(f"forsooth: the output could not be written: {error.strerror}\n")
+        tell(f"forsooth: the output could not be written: {error.strerror}")
         sys.exit(1)
     except KeyboardInterrupt:
         sys.exit(stopped(received))
@@ -271,7 +274,7 @@ def main() -> None:
 
 def stopped(signals: Sequence[int]) -> int:
     """Say that work is kept; the exit code by which shells know what ended a program."""
-    sys.stderr.write("stopped; what was finished is kept, and the same command goes on from there\n")
+    tell("stopped; what was finished is kept, and the same command goes on from there")
     if signal.SIGTERM in signals:
         return TERMINATED
     return STOPPED

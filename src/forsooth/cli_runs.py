@@ -1,7 +1,6 @@
 """Commands that look at what is there: the machine, finished runs, the catalogue."""
 
 import json
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -13,6 +12,7 @@ from forsooth import facts
 from forsooth.analysis.cards import page
 from forsooth.errors import UsageError
 from forsooth.names import unknown
+from forsooth.printing import put
 from forsooth.terminal import Json, Only, as_json, factors, fitting, grid, opened, out, plain
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def doctor(
         as_json(table=found.table, problems=found.problems)
     else:
         out.print(plain(found.table, "this machine"))
-        out.print(found.words, highlight=False, markup=False, soft_wrap=True)
+        out.print(found.words, soft_wrap=True)
     if not found.well:
         raise typer.Exit(1)
 
@@ -52,7 +52,7 @@ def compare_(
     out.print(plain(fitting(found.table.round(3)), f"{found.metric}: b - a"))
     if len(found.settings):
         out.print(plain(found.settings, "set otherwise"))
-    out.print(found.words, highlight=False, markup=False, soft_wrap=True)
+    out.print(found.words, soft_wrap=True)
 
 
 def card(
@@ -68,7 +68,7 @@ def card(
         words = _cards()[name]
     else:
         raise unknown(name, _cards(), argument="name")
-    sys.stdout.write(words)
+    put(words)
 
 
 def _cards() -> dict[str, str]:
@@ -91,7 +91,7 @@ def list_(
         return as_json(**summaries)
     wide = max(map(len, summaries))
     for name, summary in summaries.items():
-        out.print(f"{name:<{wide}}  {summary}", highlight=False, markup=False, soft_wrap=True)
+        out.print(f"{name:<{wide}}  {summary}", soft_wrap=True)
 
 
 def settings(
@@ -108,9 +108,9 @@ def settings(
         raise unknown(suite, known, argument="suite")
     chosen = {suite: known[suite]} if suite else known
     if format == "markdown":
-        sys.stdout.write(facts.settings_page(chosen))
+        put(facts.settings_page(chosen))
     elif format == "json":
-        sys.stdout.write(json.dumps(chosen, indent=1) + "\n")
+        put(json.dumps(chosen, indent=1) + "\n")
     else:
         for name, lines in chosen.items():
             out.print(grid(lines[0], [line.values() for line in lines], name))
@@ -138,7 +138,7 @@ def results(
         raise UsageError("`--out` must name a file for parquet, which is no text to print")
     content = _exported(forsooth.Run(folder), format, factors(only))
     if target is None:
-        sys.stdout.write(content.decode())
+        put(content.decode())
     else:
         from forsooth.store import write_atomically
 

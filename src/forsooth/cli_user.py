@@ -242,7 +242,7 @@ def told(made: Answer, title: str, folder: Path, *, json: bool, rows: str = "", 
         return as_json(table=made.table, words=made.words, folder=folder, page=page)
     answered(made, title, spare=spare)
     if rows:
-        out.print(f"All rows: {(folder / rows).resolve()}", highlight=False, soft_wrap=True)
+        out.print(f"All rows: {(folder / rows).resolve()}", soft_wrap=True)
     opened(page)
 
 
@@ -269,14 +269,12 @@ def show_board(made: "Run") -> None:
         return
     out.print(tables.console(board, title=first, columns=fitting(tables.display(board)).shape[1]))
     for note in letters(board):
-        out.print(note, highlight=False)
+        out.print(note)
     if not board["null"].any():
         out.print(NO_NULL)
     if others:
         out.print(
             f"By {', '.join(others)}, too: on the page, and by `forsooth results {made.folder} --format markdown`.",
-            highlight=False,
-            markup=False,
             soft_wrap=True,
         )
 

@@ -5,7 +5,6 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from rich.console import Console
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
@@ -14,6 +13,8 @@ from rich.progress import (
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
+
+from forsooth.printing import Printer, tell, visible
 
 BESIDE = 48  # what stands beside the name: a bar of 16, the count, two times, a word and the gaps
 
@@ -32,7 +33,7 @@ class Silent:
         pass
 
     def say(self, message: str) -> None:
-        sys.stderr.write(message + "\n")
+        tell(message)
 
 
 @dataclass
@@ -65,20 +66,19 @@ class Lines:
             self.say(f"{self.done}/{self.total} after {now - self.begun:.0f} s: {name}")
 
     def say(self, message: str) -> None:
-        sys.stderr.write(message + "\n")
-        sys.stderr.flush()
+        tell(message)
 
 
 @dataclass
 class Bar:
     """A bar with what is being computed and what is left."""
 
-    console: Console = field(default_factory=lambda: Console(stderr=True))
+    console: Printer = field(default_factory=lambda: Printer(stderr=True))
 
     def __post_init__(self) -> None:
         self.room = max(16, min(48, self.console.width - BESIDE))
         self.bar = Progress(
-            TextColumn(f"{{task.description:<{self.room}}}"),
+            TextColumn(f"{{task.description:<{self.room}}}", markup=False),
             BarColumn(bar_width=16),
             MofNCompleteColumn(),
             TimeElapsedColumn(),
@@ -97,7 +97,8 @@ class Bar:
         more = ""
         if len(names) > 1:
             more = f" (+{len(names) - 1})"
-        self.bar.update(self.bar.task_ids[-1], description=f"{names[0]:.{self.room - len(more)}}{more}")
+        first = visible(names[0])
+        self.bar.update(self.bar.task_ids[-1], description=f"{first:.{self.room - len(more)}}{more}")
 
     def step(self, name: str) -> None:
         self.bar.advance(self.bar.task_ids[-1])
@@ -105,7 +106,7 @@ class Bar:
             self.bar.stop()
 
     def say(self, message: str) -> None:
-        self.console.print(message, style="dim", markup=False, highlight=False)
+        self.console.print(message, style="dim")
 
 
 def fitting_progress() -> Bar | Silent:

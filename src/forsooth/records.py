@@ -72,8 +72,10 @@ Status = Literal[
     "no such words",  # the document has no word that the metric is about
     "too few players",
     "no anchor",  # the Shapley values are all zero, or all noise
+    "no patch",  # no functionless patch was found for the input
 ]
 BROKEN: Status = "broken promise"
+NO_PATCH: Status = "no patch"
 SCORED: tuple[Status, ...] = ("ok", BROKEN)  # statuses of rows whose value counts as it is
 Value = str | int | float | bool | None  # of a cell in a table
 Facts = dict[str, Any]  # by name, as cells and run.json keep them
@@ -83,6 +85,7 @@ Tensors = Mapping[str, Tensor]  # by name, or by role
 Names = tuple[str, ...]
 Sentences = Iterable[str]  # of a judgement, each a line of its own
 NO_MODEL = "none"  # the model of a map that ignores every model
+NOTHING: Columns = {}
 WHOLE = -1  # the sample of a row that is about no single one
 # Above this gap a promise counts as broken. Exact methods stay below 0.001 in single precision; of paths of fifty steps
 # across kinks 97 in 100 stay below 0.1, and a method that follows other rules than its own misses by far more.
@@ -191,8 +194,15 @@ class Row:
     message: str = ""
     columns: Mapping[str, Value] = field(default_factory=dict)
 
-    def having(self, **changes: Any) -> "Row":
-        """The row with some of its fields changed; every other name is a column of the suite's own."""
+    def having(self, columns: Mapping[str, Any] = NOTHING, /, *, status: Status | None = None, **changes: Any) -> "Row":
+        """The row with some of its fields changed; every other name is a column of the suite's own.
+
+        columns  changes whose names are known when it runs, or that somebody wrote before
+        status   None: as it was
+        """
+        changes = {**columns, **changes}
+        if status is not None:
+            changes["status"] = status
         own = {name: value for name, value in changes.items() if name not in FIELDS}
         fields = {name: value for name, value in changes.items() if name in FIELDS}
         return replace(self, **fields, columns={**self.columns, **own})
@@ -200,7 +210,7 @@ class Row:
     @classmethod
     def of(cls, columns: Mapping[str, Any]) -> "Row":
         """The row that was written with these columns; what a row has always, it has in old cells too."""
-        return cls(suite="", part="").having(**columns)
+        return cls(suite="", part="").having(columns)
 
     def flat(self) -> dict[str, Value]:
         """All columns side by side, as the row is written."""

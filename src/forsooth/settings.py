@@ -13,6 +13,10 @@ from forsooth.records import Suite, UsageError
 
 NUMBERS = {int: "a whole number", float: "a number"}
 HUGE = 1e100  # products of numbers from here on are infinite
+MANY = 1_000_000  # of anything: more than one machine can hold
+ABOVE_0 = math.nextafter(0.0, 1.0)
+BELOW_1 = math.nextafter(1.0, 0.0)
+SIDES = (8, 4_096)  # px, of images that networks can be trained on
 REPEATS = {  # of whose members each is work of its own: more would take a plan that nobody can wait for
     **dict.fromkeys(("trainings", "rationale_trainings", "runs_with_checkpoints", "groups", "pairs", "draws"), 1_000),
     "samples": 100_000,
@@ -49,15 +53,15 @@ def _check_count(name: str, value: Any) -> None:
 
 def values_of(record: Any) -> dict[str, Any]:
     """Fields of a record and of the records inside it, by name."""
-    return {name: value for _, name, value in _leaves(record)}
+    return {name: value for _, name, value in fields_of(record)}
 
 
-def _leaves(record: Any) -> Iterator[tuple[Any, str, Any]]:
+def fields_of(record: Any) -> Iterator[tuple[Any, str, Any]]:
     """Every field that is no record itself: the record it stands in, its name and its value."""
     for field in dataclasses.fields(record):
         value = getattr(record, field.name)
         if dataclasses.is_dataclass(value):
-            yield from _leaves(value)
+            yield from fields_of(value)
         else:
             yield record, field.name, value
 
@@ -66,7 +70,7 @@ def described(suite: Suite) -> list[dict[str, str]]:
     """A line for every setting of a suite: setting, meaning, and its value in each preset."""
     first = next(iter(suite.presets.values()))
     lines = []
-    for record, name, _ in _leaves(first):
+    for record, name, _ in fields_of(first):
         values = {preset: written(values_of(settings)[name]) for preset, settings in suite.presets.items()}
         lines.append({"setting": name, "meaning": meanings(type(record)).get(name, ""), **values})
     return lines
@@ -195,14 +199,15 @@ def check_some(settings: Any, fields: Iterable[str]) -> None:
             raise UsageError(f"`{field}` must name one thing at least, got none")
 
 
-def check_range(settings: Any, fields: Iterable[str], least: float, most: float = math.inf, *, what: str) -> None:
+def check_range(settings: Any, fields: Iterable[str], least: float, most: float = MANY, *, what: str = "") -> None:
     """UsageError where a number of the settings, or one of several, lies outside; None lies nowhere.
 
-    what  the numbers must be, in words: "at least 1"
+    what  the numbers must be, in words: "a share from 0 to 1"; empty: at least and at most so many
     """
     for field in fields:
         value = getattr(settings, field)
         numbers = value if isinstance(value, tuple) else (value,)
         for number in numbers:
             if number is not None and not least <= number <= most:
-                raise UsageError(f"`{field}` must be {what}, got {number}")
+                bound = f"at most {most:,}" if number > most else f"at least {least:,}"
+                raise UsageError(f"`{field}` must be {what or bound}, got {number:,}")

@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
 import typer
 from rich.box import SIMPLE
-from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
 from forsooth.errors import UsageError
+from forsooth.printing import Printer, put
 from forsooth.progress import Bar, Lines, Silent
 
 if TYPE_CHECKING:  # whoever only asks for help does not wait for pandas
@@ -31,7 +30,7 @@ def tolerant_output() -> None:
 
 tolerant_output()
 GAP = 3  # beside every column of a table
-out = Console(width=None if sys.stdout.isatty() else 150)  # a pipe has no width to fit
+out = Printer(width=None if sys.stdout.isatty() else 150)  # a pipe has no width to fit
 
 Methods = Annotated[str, typer.Option(help="names separated by commas, or all; package.module:function is your own")]
 Data = Annotated[Path | None, typer.Option(help="folder or zip of real data the suite can use")]
@@ -113,9 +112,9 @@ def plain(table: "pd.DataFrame", title: str) -> Table:
 
 def grid(columns: Iterable[Any], lines: Iterable[Iterable[Any]], title: str) -> Table:
     """A table to print, every cell as text."""
-    shown = Table(*map(str, columns), title=escape(title), box=SIMPLE, pad_edge=False)
+    shown = Table(*map(str, columns), title=title, box=SIMPLE, pad_edge=False)
     for line in lines:
-        shown.add_row(*(escape(str(cell)) for cell in line))  # messages of errors are full of brackets
+        shown.add_row(*map(str, line))
     return shown
 
 
@@ -134,13 +133,13 @@ class Answer(Protocol):
 def answered(answer: Answer, title: str, *, spare: Sequence[str] = ()) -> None:
     """Print a table, without the columns to spare that a narrow terminal has no room for, and its words."""
     out.print(plain(fitting(answer.shown(), spare), title))
-    out.print(answer.words, highlight=False, markup=False, soft_wrap=True)
+    out.print(answer.words, soft_wrap=True)
 
 
 def as_json(**values: Any) -> None:
     """Print one object; tables are lists of objects, with null where there is no number."""
     told = {name: records(value) if hasattr(value, "to_json") else value for name, value in values.items()}
-    sys.stdout.write(json.dumps(told, indent=1, default=str) + "\n")
+    put(json.dumps(told, indent=1, default=str) + "\n")
 
 
 def records(table: "pd.DataFrame") -> list[dict[str, Any]]:
@@ -162,4 +161,4 @@ def fitting(table: "pd.DataFrame", spare: Sequence[str] | None = None) -> "pd.Da
 
 
 def opened(page: Path) -> None:
-    out.print(f"Open the page: {page.resolve()}", highlight=False, soft_wrap=True)
+    out.print(f"Open the page: {page.resolve()}", soft_wrap=True)

@@ -7,11 +7,12 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from forsooth.datasets.articles import KINDS, THE, A, Setting, articles
+from forsooth.datasets.articles import KINDS, A, Setting, articles
 from forsooth.datasets.texts import Documents, decode, generated, tokenise
 from forsooth.records import UsageError
 
 SMALL = Setting(sizes=(60, 20, 20), length=64)
+THE = A + 1
 
 
 def collection(*texts):

@@ -17,7 +17,6 @@ from forsooth.datasets.planted import (
     bound,
     carries,
     keep,
-    non_informative,
     p_value,
     plant,
     reachable,
@@ -178,9 +177,6 @@ def test_the_border_is_white_random_and_knows_no_label():
     assert chosen.double().mean() == pytest.approx(0.4, abs=0.1)
     first, second = (chosen[new.y == k].double().mean() for k in (0, 1))
     assert first == pytest.approx(second, abs=5 * 0.5 / 100**0.5)
-    quiet = non_informative(border, (None, WATERMARK), size=(48, 60))
-    assert torch.equal(quiet, frame & ~region(WATERMARK, size=(48, 60)))
-    assert not non_informative(border, (None, BLUR), size=(48, 60))[0, 0]  # the corners are blurred
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,7 @@ def test_read_names_what_is_missing(tmp_path: Path) -> None:
         read(tmp_path)
     (tmp_path / "run.json").write_text('{"suite": "x", "title": "y", "factors": ["k"], "metrics": {}, "methods": {}}')
     pd.DataFrame({"part": []}).to_parquet(tmp_path / "scores.parquet")
-    with pytest.raises(UsageError, match=r"scores\.parquet must hold model, .*, k; it has part"):
+    with pytest.raises(UsageError, match=r"scores\.parquet must hold model, .*, cell; it has part"):
         read(tmp_path)
     (tmp_path / "run.json").write_text('{"suite": "x"}')
     with pytest.raises(UsageError, match=r"run\.json must hold title, factors, metrics, methods"):

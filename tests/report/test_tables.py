@@ -1,7 +1,6 @@
 import io
 
 import numpy as np
-import pandas as pd
 import pytest
 from report.by_hand import run_of, scores
 from report.made_up import row
@@ -9,7 +8,7 @@ from rich.console import Console
 
 from forsooth.report import Results, leaderboard
 from forsooth.report.medians import Medians, medians
-from forsooth.report.tables import MEANING, accuracies, console, csv, display, failures, markdown, skips, times
+from forsooth.report.tables import MEANING, accuracies, console, display, failures, markdown, skips, times
 
 
 def small() -> Results:
@@ -22,11 +21,6 @@ def test_markdown_by_hand() -> None:
     assert lines[2].startswith("| 1 [1–2] | a\\|b | 0.500 | 0.500–0.500 | A | 0.500–0.500 | 0 % |")
     assert lines[3].startswith("| 2 [1–2] | random ○ | 0.250 |")
     assert {line.replace("\\|", "").count("|") for line in lines} == {len(MEANING) + 1}
-
-
-def test_csv_keeps_all_digits() -> None:
-    board = leaderboard(run_of(scores("a", [1 / 3] * 3)), "m")
-    assert pd.read_csv(io.StringIO(csv(board)))["score"].tolist() == [1 / 3]
 
 
 def test_console_shows_every_method(results: Results) -> None:

@@ -1,6 +1,7 @@
 """Shapley estimates made by hand, and a comparison to many digits."""
 
 import math
+from dataclasses import replace
 
 import torch
 from torch import Tensor
@@ -26,6 +27,14 @@ def sampled(gains: Tensor, sizes: list[int]) -> Estimate:
     groups = torch.stack([part.mean(1) for part in gains.split(sizes, dim=1)], dim=1)
     error = gains.std(1) / math.sqrt(m)
     return Estimate(gains.mean(1), error, groups, torch.tensor(sizes, dtype=torch.float64), m)
+
+
+def times(estimate: Estimate, by: Tensor) -> Estimate:
+    """The record of each game in a unit of its own, by (n,) times as small."""
+    many = by.double()[:, None]
+    return replace(
+        estimate, values=many * estimate.values, error=many * estimate.error, groups=many[:, None] * estimate.groups
+    )
 
 
 def close(got: Tensor, expected: Tensor | list[float], atol: float = 1e-13) -> None:

@@ -5,13 +5,14 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scores.estimates import ALONE, TOGETHER, close, drawn, exactly, pair_game_gains, sampled
+from scores.estimates import ALONE, TOGETHER, close, drawn, exactly, pair_game_gains, sampled, times
 from torch import Tensor
 
 from forsooth.records import UsageError
 from forsooth.scores.bias import (
     ENDS,
     FRACTIONS,
+    NORMS,
     PAIRS,
     accurate_bias,
     all_biases,
@@ -19,10 +20,12 @@ from forsooth.scores.bias import (
     deep_shap_distance,
     group_size,
     m_bias,
+    replicates,
     too_few,
     unit,
 )
 from forsooth.scores.convergence import noise_share
+from forsooth.scores.norms import scaled
 from forsooth.seeds import generator
 
 NAN, INF = float("nan"), float("inf")
@@ -109,6 +112,32 @@ def test_any_scale_of_the_map() -> None:
     a, shapley = drawn(3, 10), exactly(drawn(3, 10, name="A"))
     for by in (1e300, 1e-300):
         close(m_bias(by * a, shapley, fraction=0.3, end="top").value, m_bias(a, shapley, fraction=0.3, end="top").value)
+
+
+@pytest.mark.parametrize("norm", NORMS)
+@pytest.mark.parametrize("by", [2.0**1000, 1e200, 1e155, 1e-155, 1e-170, 2.0**-1000])
+def test_any_scale_of_the_shapley_values(by: float, norm: str) -> None:
+    """A model may count in any unit. Each row has its own, and whoever counts in an ordinary one stays as he was."""
+    shapley = sampled(drawn(3, 12, 10, name="gains") + 1, [3] * 4)
+    other = times(shapley, torch.tensor([by, by, 1.0], dtype=torch.float64))
+    for pair, bias in all_biases(drawn(3, 10), shapley, norm=norm).items():
+        moved = all_biases(drawn(3, 10), other, norm=norm)[pair]
+        for name in ("value", "error", "anchor"):
+            close(getattr(moved, name), getattr(bias, name))
+            assert torch.equal(getattr(moved, name)[2], getattr(bias, name)[2])
+
+
+@pytest.mark.parametrize("by", [1e200, 1e-200])
+def test_any_scale_of_replicates(by: float) -> None:
+    shapley = sampled(drawn(3, 12, 10, name="gains"), [3] * 4)
+    other = times(shapley, torch.full((3,), by, dtype=torch.float64))
+    for moved, ordinary in zip(replicates([drawn(3, 10)], other), replicates([drawn(3, 10)], shapley), strict=True):
+        close(moved, ordinary)
+
+
+def test_ordinary_shapley_values_are_not_touched() -> None:
+    shapley = sampled(1e60 * drawn(3, 12, 10, name="gains"), [3] * 4)
+    assert scaled(shapley) is shapley
 
 
 @settings(deadline=None, max_examples=40)
@@ -268,6 +297,8 @@ def test_bad_input_is_named() -> None:
         m_bias(a[:, 1:], shapley, fraction=0.5, end="top")
     with pytest.raises(UsageError, match=r"`attribution` must have shape \(n, players\), got \(2, 2, 5\)"):
         chosen(a.view(2, 2, 5), fraction=0.5, end="top")
+    with pytest.raises(UsageError, match=r"`attribution` must be real numbers .*, got torch.complex128 of shape"):
+        m_bias(a.to(torch.complex128), shapley, fraction=0.5, end="top")
     with pytest.raises(UsageError, match="`end` must be one of top, bottom, got 'left'"):
         m_bias(a, shapley, fraction=0.5, end="left")
     with pytest.raises(UsageError, match="`norm` must be one of plain, split, got 'l1'"):

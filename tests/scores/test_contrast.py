@@ -2,7 +2,6 @@ import math
 
 import numpy as np
 import pytest
-import scipy.stats
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -12,18 +11,15 @@ from forsooth.scores.contrast import (
     IDR,
     IIR,
     MCS,
-    drawn,
     g_c,
     idr,
     iir,
     iir_curve,
     mcs,
-    pearson,
     random_masks,
     reduced,
     relative_change,
     relative_difference,
-    trial_means,
 )
 from forsooth.seeds import generator
 
@@ -189,28 +185,6 @@ def test_random_masks_keep_shape_or_size():
     assert torch.equal(random_masks(masks, generator=generator(0)), moved)
     full = torch.ones(2, 3, 3, dtype=torch.bool)
     assert torch.equal(random_masks(full, generator=generator(0)), full)
-
-
-def test_trials():
-    draws = drawn(30, trials=10, size=20, generator=generator(0))
-    assert draws.shape == (10, 20) and all(len(set(row)) == 20 for row in draws.tolist())
-    assert draws.min() >= 0 and draws.max() < 30 and len({tuple(row) for row in draws.tolist()}) == 10
-    assert torch.equal(draws, drawn(30, trials=10, size=20, generator=generator(0)))
-    values = doubles([1.0, 2.0, NAN, 6.0])
-    same(trial_means(values, torch.tensor([[0, 1, 2], [2, 2, 2], [1, 3, 0]])), [1.5, NAN, 3.0])
-    with pytest.raises(UsageError, match=r"`size` in \[1, 30\] with 30 samples, got 10 and 100"):
-        drawn(30, generator=generator(0))
-
-
-def test_pearson_against_scipy():
-    for seed in range(5):
-        a, b = torch.randn(2, 10, generator=generator(seed), dtype=torch.float64)
-        assert pearson(a, b) == pytest.approx(scipy.stats.pearsonr(a.numpy(), b.numpy()).statistic, abs=1e-12)
-    assert pearson(doubles([1, 2, 3]), doubles([-2, -4, -6])) == pytest.approx(-1)
-    assert math.isnan(pearson(doubles([0.1] * 3), doubles([1, 2, 3])))
-    assert math.isnan(pearson(doubles([1, 2, NAN]), doubles([1, 2, 3])))
-    with pytest.raises(UsageError, match=r"got \(3,\) and \(2,\)"):
-        pearson(torch.ones(3), torch.ones(2))
 
 
 def test_records():

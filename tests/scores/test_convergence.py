@@ -2,11 +2,11 @@ from itertools import pairwise
 
 import pytest
 import torch
-from scores.estimates import PLAYERS, close, drawn, exactly, pair_game_gains, sampled
+from scores.estimates import PLAYERS, close, drawn, exactly, pair_game_gains, sampled, times
 
 from forsooth.games.shapley import Estimate
 from forsooth.records import UsageError
-from forsooth.scores.convergence import UNCONVERGED, instability, variance_ratio, warning
+from forsooth.scores.convergence import UNCONVERGED, instability, noise_share, variance_ratio, warning
 
 NAN = float("nan")
 
@@ -33,6 +33,18 @@ def test_warnings_say_how_many_permutations_are_needed() -> None:
     assert warning(made_up([3.0, 4.0], [NAN, NAN], 1)) == [
         "Shapley values not converged: their error is not known; at least two permutations needed"
     ]
+
+
+@pytest.mark.parametrize("by", [1e200, 1e-200])
+def test_the_unit_of_the_shapley_values_does_not_matter(by: float) -> None:
+    gains = drawn(2, 12, 10, name="gains") + 1
+    ordinary = sampled(gains, [3] * 4)
+    other = times(ordinary, torch.full((2,), by, dtype=torch.float64))
+    close(noise_share(other), noise_share(ordinary))
+    close(
+        variance_ratio(gains[:, 0], other, fraction=0.5, end="top"),
+        variance_ratio(gains[:, 0], ordinary, fraction=0.5, end="top"),
+    )
 
 
 def test_instability_equals_all_pairs() -> None:

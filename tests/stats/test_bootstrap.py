@@ -6,7 +6,6 @@ import pytest
 import torch
 
 from forsooth import seeds
-from forsooth.scores.contrast import drawn, trial_means
 from forsooth.stats import bootstrap
 from forsooth.stats.bootstrap import Draws, resampled_means
 
@@ -90,15 +89,6 @@ def test_percentiles_leave_out_draws_without_a_value() -> None:
     assert np.isnan(bootstrap.percentile_interval(0.4, np.full(5, np.nan), 9).low)
 
 
-def test_the_bootstrap_of_a_mean_is_that_of_copies() -> None:
-    values = np.random.default_rng(0).random(30)
-    picked = np.random.default_rng(0).integers(0, 30, (bootstrap.DRAWS, 30))  # what `choice` draws
-    means = [values[line].mean() for line in picked]
-    low, high = np.quantile(means, [0.025, 0.975])
-    assert bootstrap.bootstrapped_mean(values) == pytest.approx((values.mean(), low, high, 30))
-    assert bootstrap.bootstrapped_mean([]).n == 0 and np.isnan(bootstrap.bootstrapped_mean([]).mean)
-
-
 def test_the_bootstrap_of_a_ratio_is_that_of_copies() -> None:
     rng = np.random.default_rng(0)
     below = rng.integers(0, 4, 25)
@@ -130,8 +120,9 @@ def test_ranks_by_hand() -> None:
 def test_trials_are_those_of_the_metric(count: int, size: int) -> None:
     assert seeds.derive(0, "trials") == bootstrap.TRIALS_SEED
     values = np.random.default_rng(0).random(count)
-    draws = drawn(count, trials=10, size=size, generator=seeds.generator(0, "trials"))
-    expected = trial_means(torch.tensor(values), draws).std()
+    generator = seeds.generator(0, "trials")
+    draws = [torch.randperm(count, generator=generator)[:size] for _ in range(10)]
+    expected = torch.stack([torch.tensor(values)[chosen].mean() for chosen in draws]).std()
     assert bootstrap.spread_over_trials([*values, np.nan]) == pytest.approx(float(expected))
     assert np.isnan(bootstrap.spread_over_trials([0.5]))
 

@@ -74,6 +74,8 @@ def test_refusals_say_what_came():
     with pytest.raises(explain.WrongShape, match=r"the map must have the shape of x \(4, 3\), got \(4,\)") as shape:
         explain.maps_of(record(lambda model, x, target: x[:, 0]), question())
     assert explain.refusal(shape.value) == {"failed": True, "status": "wrong shape", "message": str(shape.value)}
+    with pytest.raises(explain.WrongShape, match=r"the map must be real numbers, got torch.complex64"):
+        explain.maps_of(record(lambda model, x, target: x.to(torch.complex64)), question())
     facts = explain.attribute(record(lambda model, x, target: 1 / 0), question()).facts
     assert facts["status"] == "error" and facts["message"].startswith("ZeroDivisionError")
 

@@ -7,15 +7,16 @@ from typing import Any, Literal, NamedTuple
 import torch
 from torch import Tensor
 
-from forsooth.datasets.texts import PADDING, Documents, encode, generated, tokenise, vocabulary
+from forsooth.datasets.texts import PADDING, RESERVED, Documents, encode, generated, tokenise, vocabulary
 from forsooth.records import Dataset, UsageError
 from forsooth.seeds import generator
 
 Kind = Literal["Article", "CN", "NC"]
 KINDS: tuple[Kind, ...] = ("Article", "CN", "NC")
 ARTICLES = frozenset(("a", "an", "the"))
-A = 2  # the ids of the two words in every vocabulary of this file
-THE = 3
+FIRST = ("a", "the")  # these two are in every vocabulary of this file
+A = len(RESERVED)  # the id of the first, which the other follows
+LEAST_WORDS = len(RESERVED) + len(FIRST)
 SPLITS = ("train", "val", "test")
 SPARE = 1.3  # reviews of the grammar made for each one needed: one in seven lacks an article in a half
 # Shares of words, Table 1: correlating articles, non-correlating articles, other words.
@@ -107,7 +108,7 @@ def read(documents: Documents, setting: Setting, *, seed: int) -> Corpus:
     order = torch.randperm(len(tokens), generator=generator(seed, "documents")).tolist()
     chosen = [tokens[k] for k in order[: sum(sizes)]]
     train = (row[: setting.length] for row in chosen[: sizes[0]])
-    words = vocabulary(train, cap=setting.cap, first=("a", "the"))
+    words = vocabulary(train, cap=setting.cap, first=FIRST)
     ids, counts = encode(chosen, words, length=setting.length)
     return Corpus(ids, words, sizes, facts={**documents.facts, **left_out, **counts})
 

@@ -251,8 +251,3 @@ def bordered(n: int, border: Border, *, seed: int) -> Tensor:
     if not 0 <= border.share <= 1:
         raise UsageError(f"`share` must lie in [0, 1], got {border.share}")
     return torch.rand(n, generator=generator(seed, "border")) < border.share
-
-
-def non_informative(border: Border, manipulations: Sequence[Manipulation | None], *, size: tuple[int, int]) -> Tensor:
-    """(h, w) bool: F_N, the border less the joint effective region, where pixels could tell the label."""
-    return border_region(border, size=size) & ~joint_region(manipulations, size=size)

@@ -112,8 +112,12 @@ def _without_surrogates(value: Any) -> Any:
 
 
 def _rows(file: Path, factors: Sequence[str]) -> DataFrame:
-    """The rows of a run, with factors as text and without gaps in the columns that all rows have."""
-    rows = read_table(file, columns=(*COLUMNS, *factors))
+    """The rows of a run, with factors as text and without gaps in the columns that all rows have.
+
+    A factor that only scores have is no column of a run without a score: it is empty then.
+    """
+    rows = read_table(file, columns=COLUMNS)
+    rows = rows.assign(**{factor: "" for factor in factors if factor not in rows})
     return with_text(rows, factors).fillna(
         {"message": "", "method": "", "metric": "", "model": "", "model_seed": -1, "sample": -1}
     )

@@ -6,13 +6,12 @@ from numpy.typing import NDArray
 from pandas import DataFrame
 
 from forsooth.frames import only, without
-from forsooth.records import SCORED
+from forsooth.records import NO_PATCH, SCORED
 from forsooth.report.aggregate import Results, nulls_in
 from forsooth.report.axes import legend_beside, line_styles, wide_axes
 from forsooth.report.drawing import MUTED, Drawing, Tables
 
 PERCENT = np.arange(1, 101)
-NO_PATCH = "no patch"  # the status of an input that nobody was asked about
 
 
 def attention(results: Results, tables: Tables) -> tuple[Drawing, ...]:

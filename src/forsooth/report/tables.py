@@ -1,4 +1,4 @@
-"""Leaderboards, accuracies, failures and skips as tables: for the terminal, for Markdown, as csv."""
+"""Leaderboards, accuracies, failures and skips as tables: for the terminal and for Markdown."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -94,11 +94,6 @@ def markdown(board: DataFrame) -> str:
     """The leaderboard as a Markdown table."""
     words = display(board)
     return markdown_table(words.columns, words.itertuples(index=False)) + "\n"
-
-
-def csv(board: DataFrame) -> str:
-    """The leaderboard with all its digits."""
-    return str(board.to_csv(index=False, lineterminator="\n"))
 
 
 ACCURACIES = {

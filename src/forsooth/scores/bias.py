@@ -22,9 +22,7 @@ from forsooth.games.shapley import Estimate
 from forsooth.records import Metric, UsageError
 from forsooth.scores.jackknife import jackknife
 from forsooth.scores.maps import check_maps
-from forsooth.scores.norms import means_over as means_over
-from forsooth.scores.norms import over_root as over_root
-from forsooth.scores.norms import squared_norms as squared_norms
+from forsooth.scores.norms import means_over, over_root, scaled, squared_norms
 
 FRACTIONS = (0.1, 0.3, 0.5, 0.7, 0.9)
 ENDS = ("top", "bottom")
@@ -109,6 +107,7 @@ def all_biases(
     """`m_bias` for each (end, fraction) of `pairs`: the ten of the paper by default, from one sort and one norm."""
     one_of("norm", norm, NORMS)
     same_shape(attribution, shapley.values, "the Shapley values")
+    shapley = scaled(shapley)
     groups = group_means(attribution, shapley, squared_norms(shapley, norm), pairs=pairs, ties=ties)
     return {pair: bias_of(group, shapley) for pair, group in zip(pairs, groups, strict=True)}
 
@@ -130,6 +129,7 @@ def replicates(
     maps     (n, players) each, of the same inputs
     returns  (m, n, pairs) and (m, n, groups) float64; `jackknife_parts` makes an error of the second
     """
+    shapley = scaled(shapley)
     norms = squared_norms(shapley, "plain")
     values = []
     left = []

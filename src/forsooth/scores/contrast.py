@@ -221,39 +221,6 @@ def _moved(mask: Tensor, at: list[float]) -> Tensor:
     return mask.roll(shifts, (0, 1))  # nothing wraps: the box stays inside
 
 
-def drawn(n: int, *, trials: int = 10, size: int = 100, generator: torch.Generator) -> Tensor:
-    """(trials, size) indices below n: in each trial `size` samples, none twice."""
-    if trials < 1 or not 1 <= size <= n:
-        raise UsageError(
-            f"`trials` must be at least 1 and `size` in [1, {n}] with {n} samples, got {trials} and {size}"
-        )
-    return torch.stack([torch.randperm(n, generator=generator)[:size] for _ in range(trials)])
-
-
-def trial_means(values: Tensor, draws: Tensor) -> Tensor:
-    """The mean of values (n,) in each trial of draws (trials, size), without nan; their standard deviation is printed.
-
-    returns  (trials,) nan where nothing in a trial is defined
-    """
-    return values[draws.to(values.device)].nanmean(1)
-
-
-def pearson(series: Tensor, drop: Tensor) -> float:
-    """Pearson's ρ between a series (m,), such as MCS by k, and the accuracy drop (m,).
-
-    nan where one of the two does not vary or is not finite.
-    """
-    if series.shape != drop.shape or series.ndim != 1 or len(series) < 2:
-        shapes = f"{tuple(series.shape)} and {tuple(drop.shape)}"
-        raise UsageError(f"`series` and `drop` must be (m,) with m of at least 2, got {shapes}")
-    both = torch.stack([series.detach().cpu(), drop.detach().cpu()]).to(torch.float64)
-    centred = both - both.mean(1, keepdim=True)
-    if (both.amax(1) == both.amin(1)).any():  # rounding leaves a constant a tiny rest
-        return torch.nan
-    unit = centred / centred.norm(dim=1, keepdim=True)
-    return (unit[0] @ unit[1]).item()
-
-
 def _known(argument: str, word: str, words: tuple[str, ...]) -> None:
     if word not in words:
         raise UsageError(f"`{argument}` must be one of {', '.join(words)}, got {word!r}")

@@ -13,13 +13,14 @@ from forsooth.games.shapley import Estimate
 from forsooth.records import UsageError
 from forsooth.scores.bias import PAIRS, chosen, same_shape
 from forsooth.scores.jackknife import jackknife
-from forsooth.scores.norms import means_over
+from forsooth.scores.norms import means_over, scaled
 
 UNCONVERGED = 0.1  # share of noise in ‖Â‖² from which a warning is due: there the norm is too long by 5 %
 
 
 def noise_share(shapley: Estimate) -> Tensor:
     """Σ error² / ‖Â‖²: the share of the squared norm of the Shapley values that is noise. (n,); 0 where exact."""
+    shapley = scaled(shapley)
     noise = shapley.error.square().sum(1)
     return torch.where(noise == 0, 0.0, noise / shapley.values.square().sum(1))
 
@@ -80,6 +81,7 @@ def variance_ratio(attribution: Tensor, shapley: Estimate, *, fraction: float, e
     one permutation sum to F(Ω) - F(∅), so that the errors of all players together are zero.
     """
     same_shape(attribution, shapley.values, "the Shapley values")
+    shapley = scaled(shapley)
     s = chosen(attribution, fraction=fraction, end=end)
     error = jackknife(*means_over(s, shapley), shapley.sizes)
     return (s * shapley.error.square()).sum(1) / s.sum(1) / error.square()

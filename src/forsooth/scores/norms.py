@@ -1,9 +1,41 @@
 """Norms and group means of sampled Shapley values, with all permutations and without each group of them."""
 
+from dataclasses import replace
+
 import torch
 from torch import Tensor
 
 from forsooth.games.shapley import Estimate
+
+LARGE = 2.0**300  # squares of values from here on come near the end of the numbers, and those of 1 / LARGE to zero
+SHIFT = 2.0**600  # a power of two, by which one multiplies without rounding
+
+
+def scaled(shapley: Estimate) -> Estimate:
+    """The same Shapley values in another unit wherever their squares would overflow or vanish, game by game.
+
+    M_bias knows no unit; the values of ordinary games, and all that is made of them, stay as they are to the bit.
+    """
+    factor = unit_of(shapley)
+    if bool((factor == 1).all()):
+        return shapley
+    return replace(
+        shapley,
+        values=shapley.values * factor[:, None],
+        error=shapley.error * factor[:, None],
+        groups=shapley.groups * factor[:, None, None],
+    )
+
+
+def unit_of(shapley: Estimate) -> Tensor:
+    """By what power of two the Shapley values of each game are multiplied before they are squared. (n,)"""
+    of_values = torch.linalg.vector_norm(shapley.values, ord=torch.inf, dim=1)
+    of_groups = torch.linalg.vector_norm(shapley.groups, ord=torch.inf, dim=(1, 2))  # makes no tensor of their size
+    largest = torch.maximum(of_values, of_groups)
+    factor = torch.ones_like(largest)
+    factor[largest > LARGE] = 1 / SHIFT
+    factor[largest < 1 / LARGE] = SHIFT
+    return factor
 
 
 def squared_norms(shapley: Estimate, norm: str) -> tuple[Tensor, Tensor]:
@@ -14,7 +46,8 @@ def squared_norms(shapley: Estimate, norm: str) -> tuple[Tensor, Tensor]:
     The mean Â of m gains g_1 … g_m has E‖Â‖² = ‖A‖² + noise: the plain norm is too long, which pulls β_S to zero. Gains
     of different permutations are independent, so the mean of ⟨g_k, g_l⟩ over all pairs k ≠ l has no noise in it. It
     needs no second pass: Σ_{k≠l} ⟨g_k, g_l⟩ = m²‖Â‖² - Σ‖g_k‖², and the squared standard errors add up to
-    (Σ‖g_k‖² - m‖Â‖²) / (m (m - 1)), hence the mean over pairs is ‖Â‖² - Σ error².
+    (Σ‖g_k‖² - m‖Â‖²) / (m (m - 1)), hence the mean over pairs is ‖Â‖² - Σ error². Bring values of any size into a
+    unit in which they can be squared first, see `scaled`.
     """
     square = shapley.values.square().sum(1)
     squares = squares_without(shapley, square)

@@ -175,16 +175,6 @@ def percentile_interval(point: float, draws: ArrayLike, n: int) -> Interval:
     return drawn(point, draws, n).interval
 
 
-def bootstrapped_mean(values: ArrayLike) -> Interval:
-    """Mean of values (n,) with the percentile interval of a bootstrap; nan of none."""
-    numbers = np.asarray(values, dtype=float)
-    if not len(numbers):
-        return no_interval()
-    draws = np.random.default_rng(0).choice(numbers, (DRAWS, len(numbers))).mean(1)
-    low, high = np.quantile(draws, ENDS)
-    return Interval(float(numbers.mean()), float(low), float(high), len(numbers))
-
-
 def ratio_estimate(above: ArrayLike, below: ArrayLike) -> Drawn:
     """The estimate of `bootstrapped_ratio`."""
     upper = np.asarray(above, dtype=float)

@@ -81,6 +81,15 @@ def test_an_input_without_an_anchor_is_no_failure_of_a_map_of_zeros() -> None:
     assert {row.message for row in rows} == {"the Shapley values are all zero, or all noise"}
 
 
+@pytest.mark.parametrize("by", [1e200, 1e-200])
+def test_shapley_values_of_any_size_are_an_anchor(by: float) -> None:
+    values = torch.randn(2, 10, generator=seeds.generator(0)).double()
+    anchor = Estimate(by * values, 0 * values, by * values[:, None], torch.ones(1).double(), 0)
+    rows = anchors.biases(TEMPLATE, values, anchor, ends=["top"], fractions=[0.5], ties="share")
+    assert {row.status for row in rows} == {"ok"}
+    assert [row.value for row in rows] == pytest.approx([0.0] * len(rows))
+
+
 def test_fewer_than_ten_players_leave_the_tenth_out() -> None:
     anchor = an_anchor(2, players=4)
     rows = anchors.biases(

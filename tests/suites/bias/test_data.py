@@ -13,6 +13,7 @@ from forsooth.plain import from_plain, to_plain
 from forsooth.records import Dataset, UsageError
 from forsooth.suites.bias import data
 from forsooth.suites.bias.data import DataSpec, data_spec, datasets_in, entry_for
+from forsooth.suites.bias.settings import RESNETS
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
 LEAVES = DataSpec("leaves", path=None, digest=None, seed=1, weights={}, side=8)
@@ -75,7 +76,7 @@ def test_real_data_are_found_by_their_names() -> None:
     found = datasets_in(str(DATA))
     assert {"cifar10", "voc", "adult", "compas", "german", "heloc"} <= set(found)
     spec = data_spec("cifar10", found["cifar10"], seed=0, side=32)
-    assert set(spec.weights) == set(data.RESNETS)
+    assert set(spec.weights) == set(RESNETS)
 
 
 def test_a_side_is_part_of_the_data_only_where_it_can_be_chosen() -> None:

@@ -55,6 +55,12 @@ def test_less_than_one_training_is_refused() -> None:
         check(Settings(trainings=0))
 
 
+def test_orders_that_are_played_backwards_come_in_pairs() -> None:
+    check(Settings(antithetic=True, permutations=60))
+    with pytest.raises(UsageError, match="`permutations` must be even where each is played backwards, got 61"):
+        check(Settings(antithetic=True, permutations=61))
+
+
 def test_words_of_the_command_line_become_settings() -> None:
     settings = changed(QUICK, {"grid": "none", "permutations": "5", "antithetic": "true", "fractions": "0.1,0.5"})
     assert settings.grid is None and settings.permutations == 5

@@ -294,6 +294,18 @@ def test_the_three_pattern_methods_are_explained_as_each_preset_has_it():
         assert asked["saliency"]["output"] == "probabilities"
 
 
+@pytest.mark.parametrize("name", [one.name for one in reproduce.REPRODUCTIONS if one.name != "xaitris/figure-b3"])
+def test_several_sizes_are_never_one_number(name):
+    """A method with 0.9 at 8×8 and 0.1 at 64×64 has no 0.5. Strategies have a line for each size."""
+    (one,) = [one for one in reproduce.REPRODUCTIONS if one.name == name]
+    both = changed(one.settings, {"sizes": "8,64"})
+    with pytest.raises(
+        UsageError, match="`sizes` must be one size, since results of several are not to be mixed, got 8, 64"
+    ):
+        one.plan(both, Choice())
+    assert one.plan(both, Choice(only={"size": ("8",)})).tasks
+
+
 def test_what_cannot_be_judged_says_so():
     with pytest.raises(UsageError, match=r"`datasets` must be at least 1, got 0"):
         reproduce_boxes.plan_repeated(dataclasses.replace(reproduce_boxes.MANY, datasets=0), Choice())

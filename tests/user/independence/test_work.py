@@ -1,5 +1,7 @@
 """`forsooth independence`: patches without function on the user's own network, in Python and at the terminal."""
 
+from typing import get_args
+
 import numpy as np
 import own_models
 import pandas as pd
@@ -11,7 +13,7 @@ from typer.testing import CliRunner
 import forsooth
 from forsooth import cli
 from forsooth.adapters.places import placed
-from forsooth.records import UsageError
+from forsooth.records import Status, UsageError
 from forsooth.scores.functionless import DEFAULT
 from forsooth.user.independence import IndependenceRequest, patches, result, words
 
@@ -120,6 +122,7 @@ def test_tables_have_patches_too():
 
 def test_where_no_patch_is_found_the_words_say_so():
     found = forsooth.independence(Steep(), IMAGES, methods=FEW, patch="grid:2")
+    assert {"no patch"} <= set(get_args(Status))
     assert set(found.rows["status"]) == {"no patch"} and found.table["attention"].isna().all()
     assert "found for 0 of 6" in found.words and "smaller patches" in found.words
 

@@ -51,6 +51,13 @@ def test_rows_are_what_the_metrics_say(tmp_path, maps, truth):
         assert values(run, "mine", metric).tolist() == pytest.approx(function(one, mask).tolist())
 
 
+def test_complex_maps_are_refused(tmp_path, maps, truth):
+    with pytest.raises(UsageError, match="must hold numbers, got entries of type complex64"):
+        scored(tmp_path, {"mine": maps.astype(np.complex64)}, truth)
+    with pytest.raises(UsageError, match=r"must be real numbers, got torch\.complex64"):
+        scored(tmp_path, {"mine": torch.from_numpy(maps).to(torch.complex64)}, truth)
+
+
 def test_the_board_has_nulls_and_the_oracle_on_the_same_samples(tmp_path, maps, truth):
     run = scored(tmp_path, {"mine": maps, "told": truth.astype(float)}, truth, images=maps)
     board = run.leaderboard("ima").set_index("method")

@@ -61,12 +61,13 @@ def attention_by_document(explained: Cell, *, spec: DataSpec, panel: Panel) -> C
 def attention_row(template: Row, document: Document) -> Row:
     weights = document.weights.double()
     standing = standing_out(weights, **document.kinds)
+    value = standing.pop("attr")
     return template.having(
+        standing,
         sample=document.row,
-        value=standing.pop("attr"),
+        value=value,
         label=document.label,
         words=float(len(document.words)),
-        **standing,
         largest=document.words[int(weights.argmax())],
     )
 
@@ -81,7 +82,8 @@ def selection_row(template: Row, document: Document) -> Row:
     chosen = document.weights != 0
     counts = kinds_selected(chosen, **document.kinds)
     text = texts.marked(document.words, chosen, document.kinds["correlating"], document.kinds["non_correlating"])
-    return template.having(sample=document.row, value=counts.pop("selected"), **counts, text=text)
+    value = counts.pop("selected")
+    return template.having(counts, sample=document.row, value=value, text=text)
 
 
 def with_documents(plan: Plan, function: Callable[..., Cell], *, of: str) -> Plan:

@@ -45,7 +45,7 @@ def selection_rows(template: Row, z: Tensor, chosen: Chosen, metrics: list[str])
     counts = selection.counts_by_kind(z, masks["correlating"], masks["non_correlating"], chosen.tokens)
     rows = explaining.score_rows(template, z, reads, scores.metrics(metrics), chosen.rows.tolist())
     for row, own in zip(rows, counts * len(metrics), strict=True):
-        yield selected_or_not(row).having(**own)
+        yield selected_or_not(row).having(own)
 
 
 def selected_or_not(row: Row) -> Row:

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from forsooth.datasets.articles import KINDS
-from forsooth.settings import check_range
+from forsooth.datasets.articles import KINDS, LEAST_WORDS
+from forsooth.settings import ABOVE_0, BELOW_1, check_range
 
 ATTENTION = "attention"
 RELAXED = "rationale_relaxed"
@@ -113,5 +113,10 @@ PRESETS = {"demo": DEMO, "quick": QUICK, "paper": PAPER, "released": RELEASED}
 
 def check(settings: Settings) -> None:
     """UsageError where a number cannot be what it stands for."""
-    check_range(settings, ("trainings", "rationale_trainings", "samples", "epochs"), 1, what="at least 1")
+    check_range(settings, ("trainings", "rationale_trainings", "samples", "epochs", "sizes"), 1)
+    check_range(settings, ("length",), 2)  # since documents are halved
+    check_range(settings, ("max_vocabulary",), LEAST_WORDS)
+    check_range(settings, ("restarts",), 0)
+    rates = ("rates_article", "rates_halves", "rate_article", "rate_halves")
+    check_range(settings, rates, ABOVE_0, BELOW_1, what="shares of words strictly between 0 and 1")
     check_range(settings, ("gate", "gate_reinforce"), 0, 1, what="an accuracy from 0 to 1")

@@ -176,7 +176,7 @@ def why_not(probe: SaliencyProbe, names: Sequence[str]) -> Reason:
 
 def without_score(template: Row, metric: str, why: Reason) -> Row:
     """The row of a metric that nobody can be asked for."""
-    return template.having(part="scores", metric=metric, value=torch.nan, **why)
+    return template.having(why, part="scores", metric=metric, value=torch.nan)
 
 
 def compare(template: Row, sides: Pair, mask: Tensor, samples: Tensor, *, zero: str = "undefined") -> list[Row]:
@@ -198,7 +198,7 @@ def compare(template: Row, sides: Pair, mask: Tensor, samples: Tensor, *, zero: 
         right_first=one.correct.int(),
         right_second=two.correct.int(),
     )
-    return [row.having(**pair_status(sides, place, metric, row.value)) for place, row in enumerate(rows)]
+    return [row.having(pair_status(sides, place, metric, row.value)) for place, row in enumerate(rows)]
 
 
 def pair_status(sides: Pair, place: int, metric: str, value: float | None) -> Reason:

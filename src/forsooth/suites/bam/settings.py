@@ -7,7 +7,7 @@ from typing import Literal
 from forsooth.attributions import concepts
 from forsooth.datasets.pasted import VARIANTS
 from forsooth.records import UsageError
-from forsooth.settings import check_range, check_words
+from forsooth.settings import ABOVE_0, SIDES, check_range, check_words
 
 # GC, VG, SG, IG, IG-SG, GxI, GB, GGC of the paper; then SmoothGrad's other two, and others that apply
 PUBLISHED = (
@@ -45,6 +45,10 @@ RELEASED_MAPS = (  # under two names of the paper the released code has squares
 KS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 AS_BUILT = "as_built"
 METRICS = ("mcs", "idr", "iir")  # of two maps each, whereas other scores take one
+COUNTS = (
+    *("samples", "samples_expensive", "samples_per_k", "samples_robustness", "trials", "trainings", "epochs"),
+    *("scenes", "cutouts", "train", "val", "test", "fine_train", "fine_val", "fine_test", "examples"),
+)
 
 
 @dataclass(frozen=True)
@@ -222,9 +226,13 @@ def check(settings: Settings) -> None:
     """Refuse what cannot be, before any work."""
     if 1.0 not in settings.ks:
         raise UsageError(f"`ks` must hold 1.0, which the others are set against, got {settings.ks}")
-    counts = ("samples", "samples_expensive", "samples_per_k", "samples_robustness", "trials", "trainings")
-    check_range(settings, counts, 1, what="at least 1")
-    check_range(settings, ("random_sets",), 2, what="at least 2")
+    check_range(settings, COUNTS, 1)
+    check_range(settings, ("random_sets",), 2)
+    check_range(settings, ("side",), *SIDES)
+    check_range(settings, ("ks",), ABOVE_0, 1, what="shares above 0 and at most 1")
+    check_range(settings, ("gate", "stop_at"), 0, 1, what="an accuracy from 0 to 1")
+    check_range(settings, ("percentile",), ABOVE_0, 100, what="above 0 and at most 100")
+    check_range(settings, ("level",), ABOVE_0, 1, what="a probability above 0 and at most 1")
     check_words(settings, {"placings": VARIANTS, "metrics": METRICS})
     if AS_BUILT not in settings.placings:
         raise UsageError(f"`placings` must hold {AS_BUILT}, which is ranked, got {settings.placings}")

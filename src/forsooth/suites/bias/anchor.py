@@ -13,7 +13,7 @@ from torch import Tensor
 from forsooth.games import shapley
 from forsooth.games.shapley import Estimate
 from forsooth.records import Cell, Row, Status
-from forsooth.scores import bias, convergence
+from forsooth.scores import bias, convergence, norms
 from forsooth.suites import explain
 
 # metric -> norm of the Shapley values, and power of the number of players that M_bias is multiplied with
@@ -80,9 +80,10 @@ def biases(
 ) -> list[Row]:
     """One row per end, fraction, metric and sample, numbered from 0. attribution (n, players)."""
     count = attribution.shape[1]
+    anchor = norms.scaled(anchor)
     pairs = list(itertools.product(ends, fractions))
     scores = {norm: bias.all_biases(attribution, anchor, pairs=pairs, norm=norm, ties=ties) for norm in bias.NORMS}
-    status = {norm: states(attribution, bias.squared_norms(anchor, norm)[0]) for norm in bias.NORMS}
+    status = {norm: states(attribution, norms.squared_norms(anchor, norm)[0]) for norm in bias.NORMS}
     rows: list[Row] = []
     for end, fraction in pairs:
         own = template.having(end=end, fraction=fraction, players=count)

@@ -22,7 +22,7 @@ from forsooth.models.recipes import Recipe
 from forsooth.plain import remembered
 from forsooth.records import Cell, Choice, Dataset, Facts, Plan, Row, Task
 from forsooth.scores.mass import mass_inside, relative_attribution
-from forsooth.settings import check_range
+from forsooth.settings import SIDES, check_range
 from forsooth.suites import choose, networks
 from forsooth.suites.bias import data
 from forsooth.suites.bias.data import DataSpec
@@ -87,7 +87,8 @@ class Request:
 
 def plan(settings: AuditSettings, choice: Choice, kind: Kind) -> Plan:
     """Train and audit every dataset at hand."""
-    check_range(settings, ("trainings",), 1, what="at least 1")
+    check_range(settings, ("trainings", "samples", "permutations"), 1)
+    check_range(settings, ("side",), *SIDES)
     tasks: list[Task] = []
     for name in datasets(choice, kind):
         spec = audit_spec(name, kind, settings, choice)
@@ -293,4 +294,4 @@ def pattern_rows(audit: Audit) -> Iterator[Row]:
         _, labels = torch.unique(patches * 2 + inside, return_inverse=True)
         mass = mass_inside(*audit.estimate(part, labels, inside))
         numbers = {"value": mass.value.item(), "plain": mass.plain.item(), "error": mass.error.item()}
-        yield template.having(sample=int(part), **numbers)
+        yield template.having(numbers, sample=int(part))

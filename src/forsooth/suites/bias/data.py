@@ -16,8 +16,7 @@ from forsooth.digests import digest, require_same
 from forsooth.models import build, recipes
 from forsooth.plain import remembered
 from forsooth.records import Dataset, UsageError
-from forsooth.suites.bias.settings import RESNETS as RESNETS
-from forsooth.suites.bias.settings import VISION
+from forsooth.suites.bias.settings import RESNETS, VISION
 
 OF_ANY_SIDE = ("leaves", "voc")
 LEAVES_CLASSES = 4

@@ -113,7 +113,7 @@ def moments_row(template: Row, values: Tensor) -> Row:
     """Moments of the values (n,)."""
     moments = {"value": values.var().item(), "mean": values.mean().item(), "values": len(values)}
     tails = float(kurtosis(values.numpy()))
-    return template.having(metric="variance", sample=WHOLE, **moments, excess_kurtosis=tails)
+    return template.having(moments, metric="variance", sample=WHOLE, excess_kurtosis=tails)
 
 
 def judge_regions(outcome: Outcome, *, number: int) -> Judgement:

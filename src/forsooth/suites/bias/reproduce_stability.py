@@ -18,6 +18,7 @@ from forsooth.games.shapley import Estimate
 from forsooth.records import WHOLE, Cell, Choice, Facts, Judgement, Outcome, Plan, Reproduction, Row, Task
 from forsooth.scores import bias as scores
 from forsooth.scores import convergence
+from forsooth.settings import check_range
 from forsooth.suites.bias import anchor as anchors
 from forsooth.suites.bias.experiment import ON_LENET, experiment_on_images, part_rows, title_of
 from forsooth.suites.bias.plan import Experiment
@@ -50,6 +51,8 @@ class Figure5Settings:
 
 def plan_figure_5(settings: Figure5Settings, choice: Choice) -> Plan:
     """Several draws of the anchor for every number of permutations and of patches."""
+    check_range(settings, ("sampled", "grids", "with_grids"), 1)
+    check_range(settings, ("repeats",), 2, 1_000)  # whose differences are measured
     experiment = experiment_on_images(settings.base, choice)
     tasks: list[Task] = []
     for count in settings.sampled:

@@ -86,7 +86,7 @@ def case_of(rows: Tensor, panel: Network) -> Case:
 def form_row(template: Row, values: Tensor, case: Case) -> Row:
     """The first explained input in numbers, and the difference, of all inputs, that chance excuses least."""
     columns = differences(values, FORMS[str(template.method)], case, tolerance=TOLERANCE, errors=ERRORS)
-    return template.having(metric="difference", sample=WHOLE, **columns)
+    return template.having(columns, metric="difference", sample=WHOLE)
 
 
 def judge_suppressor(outcome: Outcome) -> Judgement:

@@ -11,7 +11,7 @@ from forsooth.records import Choice, Facts, Judgement, Outcome, Plan, Reproducti
 from forsooth.suites.bias import data
 from forsooth.suites.bias.plan import plan
 from forsooth.suites.bias.reproduce_words import verdict
-from forsooth.suites.bias.settings import PUBLISHED, SHAPLEY, Settings
+from forsooth.suites.bias.settings import PUBLISHED, SHAPLEY, Settings, check
 from forsooth.suites.bias.tables import KEY, means, rounded, score_rows
 from forsooth.suites.verdicts import judgement
 
@@ -37,6 +37,7 @@ def settings_of(number: int) -> Settings:
 
 def plan_table(settings: Settings, choice: Choice, *, number: int) -> Plan:
     """The run behind Table `number`."""
+    check(settings)
     dataset = "cifar10" if number in CIFAR else "voc"
     if dataset not in data.datasets_in(choice.data):
         raise UsageError(

@@ -4,7 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from forsooth.settings import check_range
+from forsooth.games.shapley import MOST_PLAYERS
+from forsooth.records import UsageError
+from forsooth.settings import ABOVE_0, BELOW_1, SIDES, check_range
 
 SHAPLEY = "shapley"  # the other end of the scale: Shapley values of another seed, or the same where they are exact
 PUBLISHED = (
@@ -99,4 +101,9 @@ RENAMED: Mapping[str, str] = {}
 
 def check(settings: Settings) -> None:
     """A UsageError that names the field, where no run could follow from the settings."""
-    check_range(settings, ("trainings",), 1, what="at least 1")
+    check_range(settings, ("trainings", "samples", "permutations", "grid"), 1)
+    if settings.antithetic and settings.permutations % 2:
+        raise UsageError(f"`permutations` must be even where each is played backwards, got {settings.permutations:,}")
+    check_range(settings, ("exact_up_to",), 0, MOST_PLAYERS)
+    check_range(settings, ("fractions",), ABOVE_0, BELOW_1, what="shares strictly between 0 and 1")
+    check_range(settings, ("side",), *SIDES)

@@ -4,9 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from forsooth.datasets.leaves import LEAVES
 from forsooth.datasets.manipulations import NAMES
 from forsooth.records import Names
-from forsooth.settings import check_range, check_words
+from forsooth.settings import ABOVE_0, SIDES, check_range, check_words
 
 PUBLISHED = ("saliency", "smooth_grad", "grad_cam", "lime_superpixels", "gradient_shap_200")
 # The paper prints the mean of signed gradients, and LIME as its package comes, with 1,000 masks; its code has others.
@@ -154,4 +155,10 @@ def check(settings: Settings) -> None:
     words = {"experiments": EXPERIMENTS, "presences": PRESENCES, "kinds": KINDS, "manipulations": NAMES}
     check_words(settings, {**words, "manipulations_followup": NAMES})
     check_range(settings, ("level", "levels"), LEVELS[0], LEVELS[-1], what=f"0 to {LEVELS[-1]}")
-    check_range(settings, ("trainings", "samples"), 1, what="at least 1")
+    check_range(settings, ("trainings", "samples", "groups", "pairs", "per_class", "epochs", "batch"), 1)
+    check_range(settings, ("runs_with_checkpoints", "restarts"), 0)
+    check_range(settings, ("classes",), 2, len(LEAVES))
+    check_range(settings, ("side",), *SIDES)
+    check_range(settings, ("r_values", "max_p_value"), 0, 1, what="a probability from 0 to 1")
+    check_range(settings, ("gate",), 0, 1, what="an accuracy from 0 to 1")
+    check_range(settings, ("strength",), ABOVE_0, 1_000, what="above 0 and at most 1,000")

@@ -87,7 +87,7 @@ def state_facts(net: str, planted: Dataset, states: States, *, device: str) -> l
 
 def template(planted: Dataset, columns: Columns) -> Row:
     """What all rows of a task share."""
-    return Row("planted", str(columns["part"]), dataset=planted.facts["base"]).having(**columns)
+    return Row("planted", str(columns["part"]), dataset=planted.facts["base"]).having(columns)
 
 
 def training_row(planted: Dataset, accuracy: float, gate: Gate, shared: Row) -> Row:

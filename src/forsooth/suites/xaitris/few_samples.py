@@ -15,6 +15,7 @@ from forsooth.frames import only, without
 from forsooth.names import find
 from forsooth.records import Cell, Choice, Facts, Judgement, Names, Outcome, Plan, Row
 from forsooth.scores.localisation import nonzero_pixels
+from forsooth.settings import check_range
 from forsooth.suites import explain
 from forsooth.suites.planning import planned
 from forsooth.suites.xaitris import data, questions
@@ -63,6 +64,8 @@ class Settings:
 
 def plan(settings: Settings, choice: Choice) -> Plan:
     """One training, then one task for every estimator, number of masks and draw; random maps beside them."""
+    check_range(settings, ("masks", "draws"), 1)
+    suite.check_one_size(settings.suite, choice)
     spec = next(iter(suite.chosen_data(settings.suite, choice)))
     net = suite.explained_networks(settings.suite, choice, spec)[0]
     trained = suite.training_task(spec, net, 0, settings.suite, choice)

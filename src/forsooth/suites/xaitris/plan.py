@@ -9,14 +9,13 @@ from forsooth.datasets import folders
 from forsooth.datasets import tetromino_settings as tetromino
 from forsooth.engine import make_task
 from forsooth.models import recipes
-from forsooth.records import Architecture, Choice, Dataset, Facts, Method, Plan, Task
-from forsooth.settings import check_range, check_some
+from forsooth.records import Architecture, Choice, Dataset, Facts, Method, Plan, Task, UsageError
 from forsooth.suites import networks, planning
 from forsooth.suites.planning import Work
 from forsooth.suites.xaitris import data, strategies, tasks
 from forsooth.suites.xaitris.data import DataSpec, Panel, Photos
 from forsooth.suites.xaitris.questions import Ask
-from forsooth.suites.xaitris.settings import Settings
+from forsooth.suites.xaitris.settings import Settings, check
 from forsooth.wording import paragraphs
 
 ALWAYS_EXACT = 8  # pixels; so small a map is solved at once
@@ -35,8 +34,7 @@ class Round(planning.Round):
 
 def plan(settings: Settings, choice: Choice) -> Plan:
     """Train every network of a setting, then explain what all of them get right, method by method."""
-    check_range(settings, ("trainings", "samples"), 1, what="at least 1")
-    check_some(settings, ("sizes", "scenarios"))
+    check(settings)
     planning.check_metrics(settings, ("truth",))
     methods = planning.methods(choice, settings.methods)
     specs = list(chosen_data(settings, choice))
@@ -49,6 +47,21 @@ def plan(settings: Settings, choice: Choice) -> Plan:
     work += sweep_tasks(specs, settings, choice, alphas=settings.sweep, trainings=1)
     work += strategy_tasks(specs, settings)
     return planning.planned(work, facts(specs, settings))
+
+
+def plan_of_one_size(settings: Settings, choice: Choice) -> Plan:
+    """The same, for what has one number for each scenario, background and network."""
+    check_one_size(settings, choice)
+    return plan(settings, choice)
+
+
+def check_one_size(settings: Settings, choice: Choice) -> None:
+    """UsageError where images of several sizes are asked for, which would be pooled, or a number cannot be."""
+    check(settings)
+    sizes = names.kept_numbers(settings.sizes, choice.only, "size")
+    if len(sizes) != 1:
+        came = ", ".join(f"{size:g}" for size in sizes)
+        raise UsageError(f"`sizes` must be one size, since results of several are not to be mixed, got {came}")
 
 
 def datasets(settings: Settings, choice: Choice) -> Iterator[tuple[str, Dataset]]:

@@ -12,7 +12,7 @@ from forsooth.frames import only, worded
 from forsooth.records import Choice, Judgement, Line, Outcome, Plan, Reproduction, Sentences, Task
 from forsooth.suites.verdicts import judgement
 from forsooth.suites.xaitris import few_samples, reproduce_alphas, reproduce_boxes, reproduce_costs, settings
-from forsooth.suites.xaitris.plan import chosen_data, explained_networks, training_task
+from forsooth.suites.xaitris.plan import check_one_size, chosen_data, explained_networks, training_task
 from forsooth.suites.xaitris.settings import Settings
 from forsooth.suites.xaitris.tables import Place
 
@@ -57,6 +57,8 @@ def trainings(place: Place, chosen: Settings, choice: Choice) -> list[Task]:
 def plan(presets: Presets, choice: Choice, *, table: str) -> Plan:
     """All trainings of all cells of the table, under both presets."""
     cells = places(published_cells(table, choice))
+    for chosen in presets.chosen(choice).values():
+        check_one_size(chosen, choice)
     pairs = product(presets.chosen(choice).values(), cells)
     return Plan(tasks=tuple(task for chosen, place in pairs for task in trainings(place, chosen, choice)))
 

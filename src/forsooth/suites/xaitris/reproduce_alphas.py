@@ -10,9 +10,10 @@ from pandas import DataFrame
 from forsooth import papers
 from forsooth.frames import gap_between, lines_by, only, without, worded
 from forsooth.records import Choice, Judgement, Outcome, Plan, Reproduction, Sentences
+from forsooth.settings import check_range
 from forsooth.stats import mean_interval
 from forsooth.suites.verdicts import above, below, judgement
-from forsooth.suites.xaitris.plan import chosen_data, sweep_tasks
+from forsooth.suites.xaitris.plan import check_one_size, chosen_data, sweep_tasks
 from forsooth.suites.xaitris.settings import LARGE, SMALL, Settings
 
 CHANCE = 0.55  # a mean accuracy below it is no more than chance here; the published ones reach 54 %
@@ -40,6 +41,8 @@ class Sweep:
 def plan(settings: Sweep, choice: Choice) -> Plan:
     """Every network on every dataset and strength; the linear model too, where it must be at chance."""
     suite = settings.suite
+    check_range(settings, ("alphas",), 0, 1, what="a share of signal from 0 to 1")
+    check_one_size(suite, choice)
     specs = chosen_data(suite, choice)
     return Plan(tuple(sweep_tasks(specs, suite, choice, alphas=settings.alphas, trainings=suite.trainings)))
 

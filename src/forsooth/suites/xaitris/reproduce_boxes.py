@@ -26,7 +26,7 @@ from forsooth.suites.xaitris.claims import (
     shap_variants_agree,
     simple_is_explained_best,
 )
-from forsooth.suites.xaitris.plan import plan
+from forsooth.suites.xaitris.plan import plan, plan_of_one_size
 from forsooth.suites.xaitris.settings import LARGE, PAPER, SMALL, Settings
 from forsooth.suites.xaitris.tables import Tables
 
@@ -57,8 +57,8 @@ def choices(settings: Repeated, choice: Choice) -> list[Choice]:
 
 def plan_repeated(settings: Repeated, choice: Choice) -> Plan:
     """The suite's plan for every dataset."""
-    check_range(settings, ("datasets",), 1, what="at least 1")
-    plans = [plan(settings.suite, one) for one in choices(settings, choice)]
+    check_range(settings, ("datasets",), 1, 1_000)
+    plans = [plan_of_one_size(settings.suite, one) for one in choices(settings, choice)]
     work: list[planning.Work] = []
     for one in plans:
         work += [*one.tasks, *one.skips]
@@ -114,7 +114,7 @@ def what_was_run(rows: DataFrame) -> str:
 def figure(
     name: str, title: str, settings: Settings | Repeated, metrics: Sequence[str], sentences: Claims
 ) -> Reproduction:
-    planned = plan_repeated if isinstance(settings, Repeated) else plan
+    planned = plan_repeated if isinstance(settings, Repeated) else plan_of_one_size
     judged = partial(judge, metrics=metrics, sentences=sentences)
     return Reproduction(f"xaitris/{name}", title, settings, planned, judged)
 

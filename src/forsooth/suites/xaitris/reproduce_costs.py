@@ -8,8 +8,8 @@ from pandas import DataFrame, Series
 from forsooth import papers
 from forsooth.records import Choice, Judgement, Outcome, Plan, Reproduction, Sentences
 from forsooth.suites.verdicts import judgement, outcome
-from forsooth.suites.xaitris.plan import chosen_data, plan, strategy_tasks
-from forsooth.suites.xaitris.settings import LARGE, SMALL, Settings
+from forsooth.suites.xaitris.plan import chosen_data, plan_of_one_size, strategy_tasks
+from forsooth.suites.xaitris.settings import LARGE, SMALL, Settings, check
 
 STEPS = {"training": "xaitris.train", "explaining": "xaitris.explain", "scoring": "xaitris.score"}
 STEP = "{0.step}: published {0.low:g} to {0.high:g} {0.unit} on {0.on}, ours {0.ours:.3g}."
@@ -17,6 +17,7 @@ SECONDS = {"minutes a network": 60.0, "hours a scenario": 3600.0}
 
 
 def plan_strategies(settings: Settings, choice: Choice) -> Plan:
+    check(settings)
     return Plan(tasks=tuple(strategy_tasks(list(chosen_data(settings, choice)), settings)))
 
 
@@ -94,7 +95,7 @@ REPRODUCTIONS = (
         "xaitris/costs",
         "what a scenario costs, beside Appendix B.3",
         replace(LARGE, scenarios=("LIN",)),
-        plan,
+        plan_of_one_size,
         judge_costs,
     ),
 )

@@ -5,7 +5,8 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from forsooth.datasets import tetromino_settings as tetromino
-from forsooth.records import Names
+from forsooth.records import Names, UsageError
+from forsooth.settings import ABOVE_0, check_range, check_some
 
 NETS = ("llr", "mlp", "cnn")
 
@@ -120,3 +121,16 @@ RELEASED = Settings(
 LARGE = replace(RELEASED, sizes=(64,))
 SMALL = replace(RELEASED, sizes=(8,), backgrounds=("WHITE", "CORR"))
 PRESETS: Mapping[str, Settings] = {"demo": DEMO, "quick": QUICK, "paper": PAPER, "released": RELEASED}
+
+
+def check(settings: Settings) -> None:
+    """UsageError where a number cannot be what it stands for, before any work."""
+    check_some(settings, ("sizes", "scenarios"))
+    for size in settings.sizes:
+        if size not in tetromino.SAMPLES:
+            raise UsageError(f"`sizes` must be of {', '.join(map(str, tetromino.SAMPLES))}, got {size:,}")
+    check_range(settings, ("trainings", "samples", "n"), 1)
+    check_range(settings, ("restarts",), 0)
+    check_range(settings, ("gate",), 0, 1, what="an accuracy from 0 to 1")
+    check_range(settings, ("alpha", "sweep"), 0, 1, what="a share of signal from 0 to 1")
+    check_range(settings, ("emd_tolerance",), ABOVE_0, 1, what="above 0 and at most 1, or none for exact scores")

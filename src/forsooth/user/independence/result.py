@@ -10,7 +10,7 @@ from pandas import DataFrame, concat
 
 from forsooth.counted import counted
 from forsooth.frames import lines_by, only
-from forsooth.records import Facts
+from forsooth.records import NO_PATCH, Facts
 from forsooth.scores.contrast import IIR
 from forsooth.stats import share_interval
 from forsooth.stats.claims import holm_by_name, mcnemar_more_often
@@ -80,7 +80,7 @@ def line_of(rows: DataFrame, threshold: float) -> Facts:
 def attentive(rows: DataFrame, threshold: float) -> DataFrame:
     """The rows that have a patch, and whether each method is drawn to it: a `hit`, as is a map that `failed`."""
     steady = rows["change"].lt(threshold).astype(float)  # IIR of one input
-    there = counted(rows.assign(value=steady, status=rows["status"].replace("no patch", "skipped")), IIR)
+    there = counted(rows.assign(value=steady, status=rows["status"].replace(NO_PATCH, "skipped")), IIR)
     return there.assign(hit=there["value"].eq(0), status=rows.loc[there.index, "status"])
 
 

@@ -18,7 +18,7 @@ from forsooth.adapters.places import placed
 from forsooth.attributions import METHODS
 from forsooth.engine import Progress, task
 from forsooth.games import players
-from forsooth.records import Cell, Facts, Row, Tensors, UsageError
+from forsooth.records import NO_PATCH, Cell, Facts, Row, Tensors, UsageError
 from forsooth.scores.contrast import reduced, relative_change
 from forsooth.scores.functionless import Patched
 from forsooth.suites import choose, explain
@@ -183,7 +183,7 @@ def rows_of(case: Case, patched: Patched, name: str, answer: Cell) -> list[Row]:
 def exceptional(row: Row, *, found: Any, change: Any, **others: Any) -> Row:
     """The row, which says so where an input has no patch, or no change though its method gave maps."""
     if not found:
-        return row.having(status="no patch", message="no functionless patch was found for this input")
+        return row.having(status=NO_PATCH, message="no functionless patch was found for this input")
     if row.status == "ok" and change != change:
         return row.having(status="undefined", message="no usable map, or nothing at that place before and after")
     return row
