@@ -27,7 +27,7 @@ from forsooth.user.independence.patches import Case, prepare, prepare_again
 from forsooth.user.independence.request import IndependenceRequest
 from forsooth.user.independence.result import IndependenceResult, tabled
 from forsooth.user.pages import Page, asked, described_methods, plain_rows
-from forsooth.user.requests import BLIND, answer_folder, command
+from forsooth.user.requests import BLIND, answer_folder, command, suited
 from forsooth.user.steps import Cells, Step, Steps, carry_out, gap_of, of_kind, shared_arguments
 
 DEFAULTS = (
@@ -103,7 +103,7 @@ def check_module(thing: Any) -> None:
 def chosen_methods(case: Case) -> list[NamedMethod]:
     """The methods to ask, and behind them the nulls, which are always asked."""
     suitable = [name for name in DEFAULTS if case.layer or "layer" not in plugins.method(name, METHODS).needs]
-    chosen = methods.with_nulls(case.request.methods or suitable, BLIND, METHODS)
+    chosen = methods.with_nulls(case.request.methods or suited(suitable, case.module, case.x), BLIND, METHODS)
     for one in chosen:
         if "truth" in one.method.needs:
             raise UsageError(f"`methods` must need no ground truth, since there is none, got {one.name}")
