@@ -26,6 +26,7 @@ from without_torchvision import hollow
 
 import forsooth
 from forsooth import plugins
+from forsooth.adapters import trainings
 from forsooth.adapters.models import adapt
 from forsooth.attributions import METHODS as CATALOGUE
 from forsooth.records import UsageError
@@ -287,6 +288,79 @@ def test_a_model_is_taken_as_it_is(line):
     else:
         answer = bias(model, IMAGES.numpy(), methods=["lime"])
     assert answer.table.status.eq("ok").all()
+
+
+class OfWords(nn.Module):
+    """Token ids to classes; reads how long a text is from its ids, if it is told to."""
+
+    def __init__(self, *, reads_padding: bool) -> None:
+        super().__init__()
+        self.words, self.head = nn.Embedding(9, 6), nn.Linear(6, 2)
+        self.reads_padding = reads_padding
+
+    def forward(self, ids):
+        length = (ids > 0).sum(1, keepdim=True) if self.reads_padding else ids.shape[1]
+        return self.head(self.words(ids).sum(1) / length)
+
+
+def kinds() -> dict[str, tuple]:
+    """What the table of doors speaks of, by the first words of its lines: a model and inputs for it."""
+    torch.manual_seed(0)
+    net, forest = network(), names("")["forest"]
+    ids = torch.tensor([[1, 2, 3, 4], [5, 6, 7, 8], [2, 4, 0, 0]])
+    return {
+        "a torch module": (Wrapped(net, lambda logits: {"logits": logits}), IMAGES),
+        "a classifier of texts": (OfWords(reads_padding=False).eval(), ids),
+        "one that reads padding": (OfWords(reads_padding=True).eval(), ids),
+        "a function of tensors": (lambda x: net(x), IMAGES),
+        "a function on arrays": (lambda rows: forest.predict_proba(rows), TABLE[:6].numpy()),
+        "an estimator": (forest, TABLE[:6].numpy()),
+    }
+
+
+DOORS = re.findall(r"^\| (a.*|one.*) \| (yes|no) \| (yes|no) \| (yes|no) \|$", PAGE, flags=re.M)
+
+
+def test_every_kind_of_model_is_in_the_table_of_doors():
+    assert [next(kind for kind in kinds() if line.startswith(kind)) for line, *_ in DOORS] == list(kinds())
+
+
+@pytest.mark.parametrize("line", DOORS, ids=[line[0] for line in DOORS])
+def test_bias_takes_what_the_table_says(line):
+    model, inputs = next(given for kind, given in kinds().items() if line[0].startswith(kind))
+    assert line[1] == "yes"
+    assert forsooth.bias(model, inputs, permutations=4, methods=["kernel_shap"]).table.status.eq("ok").all()
+
+
+@pytest.mark.parametrize("line", DOORS, ids=[line[0] for line in DOORS])
+def test_independence_takes_what_the_table_says(line):
+    model, inputs = next(given for kind, given in kinds().items() if line[0].startswith(kind))
+    if line[2] == "yes":
+        answer = forsooth.independence(model, inputs, patch="grid:2", methods=["gradient"])
+        assert answer.table.status.eq("ok").all()
+        return
+    with pytest.raises(UsageError, match=r"`model` must (be a torch module|give a tensor)|`inputs` must be texts"):
+        forsooth.independence(model, inputs, patch="grid:2", methods=["gradient"])
+
+
+@pytest.mark.parametrize("line", DOORS, ids=[line[0] for line in DOORS])
+def test_dryrun_takes_what_the_table_says(line, monkeypatch):
+    model, _ = next(given for kind, given in kinds().items() if line[0].startswith(kind))
+    if line[3] == "yes":
+        model = Wrapped(nn.Sequential(nn.Flatten(), nn.Linear(16, 2)), lambda logits: (logits.sum(), logits))
+    monkeypatch.setattr(trainings, "load_training", lambda path: lambda dataset: model)
+    if line[3] == "yes":
+        made = trainings.call_training("mine:train", None)
+        assert trainings.ready_model("mine:train", made, IMAGES, device="cpu")(IMAGES).shape == (6, 2)
+        return
+    with pytest.raises(trainings.FailedTraining):
+        trainings.ready_model("mine:train", trainings.call_training("mine:train", None), IMAGES, device="cpu")
+
+
+def test_independence_asks_a_function_what_needs_no_layers():
+    net = network()
+    answer = forsooth.independence(lambda x: net(x), IMAGES, patch="grid:2")
+    assert answer.table.status.eq("ok").all() and "lrp" not in set(answer.table.method)
 
 
 @pytest.mark.parametrize("line", MODELS[1:3])

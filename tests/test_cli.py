@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -40,6 +41,8 @@ def test_list_names_every_method(monkeypatch, capsys):
     assert forsooth(monkeypatch, "list", "methods") == 0
     printed = [line.split()[0] for line in capsys.readouterr().out.splitlines()]
     assert printed == [method.name for method in METHODS]
+    assert forsooth(monkeypatch, "list", "methods") == 0
+    assert re.search(r"^grad_cam +module, layer ", capsys.readouterr().out, re.M)
 
 
 def test_run_report_and_results(monkeypatch, capsys, tmp_path):
@@ -312,7 +315,11 @@ def test_json_for_scripts(monkeypatch, capsys, tmp_path):
     assert table[-1]["what"] == f"store of {folder}" and table[-1]["value"].endswith(", 0 damaged")
 
     assert forsooth(monkeypatch, "list", "methods", "--json") == 0
-    assert list(json.loads(capsys.readouterr().out)) == [method.name for method in METHODS]
+    told = json.loads(capsys.readouterr().out)
+    assert list(told) == [method.name for method in METHODS]
+    lrp = "Layer-wise relevance propagation with one rule in all layers"
+    assert told["lrp"]["summary"].startswith(lrp)
+    assert (told["lrp"]["needs"], told["lrp"]["promise"]) == ("module", "conserve")
 
     for format, first in {"latex": "% emd", "markdown": "## emd"}.items():
         assert forsooth(monkeypatch, "results", folder, "--format", format, "--only", "model=llr") == 0

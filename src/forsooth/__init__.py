@@ -14,6 +14,7 @@ if TYPE_CHECKING:  # for editors and type checkers; at run time names are fetche
     from forsooth.user.bias import BiasResult
     from forsooth.user.check import CheckResult
     from forsooth.user.dryrun import DryRun
+    from forsooth.user.export import Samples, read_export
     from forsooth.user.independence import IndependenceResult
 
 __version__ = "0.2.0"
@@ -29,6 +30,7 @@ __all__ = [
     "Metric",
     "Picture",
     "Run",
+    "Samples",
     "UsageError",
     "bias",
     "check",
@@ -37,6 +39,7 @@ __all__ = [
     "dryrun",
     "export_data",
     "independence",
+    "read_export",
     "reproduce",
     "run",
     "score",
@@ -53,6 +56,8 @@ _HOMES = {
     "DryRun": "forsooth.user.dryrun",
     "IndependenceResult": "forsooth.user.independence",
     "Run": "forsooth.runs",
+    "Samples": "forsooth.user.export",
+    "read_export": "forsooth.user.export",
     "Comparison": "forsooth.analysis.compare",
     "compare": "forsooth.analysis.compare",
     "Health": "forsooth.analysis.health",

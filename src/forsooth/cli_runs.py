@@ -83,15 +83,19 @@ def list_(
     ] = "suites",
     json: Json = False,
 ) -> None:
-    """What there is: suites, methods, metrics, models, datasets, reproductions."""
+    """What there is: suites, methods with what they need and promise, metrics, models, datasets, reproductions."""
     if what not in facts.CATALOGUES:
         raise unknown(what, facts.CATALOGUES, argument="what")
     summaries = facts.known()["catalogues"][what]
+    traits = facts.known()["traits"].get(what, {})
     if json:
-        return as_json(**summaries)
-    wide = max(map(len, summaries))
-    for name, summary in summaries.items():
-        out.print(f"{name:<{wide}}  {summary}", soft_wrap=True)
+        told = {name: {"summary": summary, **traits[name]} for name, summary in summaries.items() if name in traits}
+        return as_json(**{**summaries, **told})
+    lines = [[name, *traits.get(name, {}).values(), summary] for name, summary in summaries.items()]
+    wide = [max(map(len, column)) for column in zip(*lines, strict=True)][:-1]
+    for *words, summary in lines:
+        start = "".join(f"{word:<{width}}  " for word, width in zip(words, wide, strict=True))
+        out.print(f"{start}{summary}", soft_wrap=True)
 
 
 def settings(

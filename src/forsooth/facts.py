@@ -22,6 +22,7 @@ CATALOGUES = {
     "datasets": ("forsooth.datasets", "DATASETS"),
     "reproductions": ("forsooth.suites", "REPRODUCTIONS"),
 }
+TRAITS = {"methods": ("needs", "promise"), "metrics": ("reads", "better")}  # fields of the records
 PAGE = """# Settings
 
 Made by `forsooth settings --format markdown`. Each can be changed with `--set name=value`, or with
@@ -34,6 +35,7 @@ def known() -> dict[str, Any]:
     """What the file says.
 
     catalogues  kind -> name -> what it is, in a line
+    traits      methods, metrics -> name -> what decides whether it can be asked, and what it promises
     cards       methods, metrics -> name -> its card in Markdown
     settings    suite -> lines of setting, meaning and its value in each preset
 
@@ -57,6 +59,7 @@ def made() -> dict[str, Any]:
     records = {kind: catalogue(kind) for kind in CATALOGUES}
     return {
         "catalogues": {kind: {one.name: summary(one) for one in own} for kind, own in records.items()},
+        "traits": {kind: {one.name: traits(one, kind) for one in records[kind]} for kind in TRAITS},
         "cards": {kind: {one.name: card(one) for one in records[kind]} for kind in ("methods", "metrics")},
         "settings": {suite.name: described(suite) for suite in records["suites"]},
     }
@@ -66,6 +69,15 @@ def catalogue(kind: str) -> tuple[Any, ...]:
     """The records of that kind, which takes their imports."""
     module, name = CATALOGUES[kind]
     return tuple(getattr(importlib.import_module(module), name))
+
+
+def traits(record: Any, kind: str) -> dict[str, str]:
+    """Those fields of a method or metric in words, empty where there is nothing to say."""
+    words = {}
+    for field in TRAITS[kind]:
+        value = getattr(record, field) or ""
+        words[field] = value if isinstance(value, str) else ", ".join(value)
+    return words
 
 
 def summary(record: Any) -> str:

@@ -4,7 +4,7 @@ import copy
 import functools
 import inspect
 import operator
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -22,6 +22,12 @@ def of_captum_class(kind: type[Any]) -> Function:
     """A class of Captum that needs nothing but the model."""
 
     def attribute(model: nn.Module, x: Tensor, target: Tensor) -> Tensor:
+        needed = needs(kind, ())[1:]  # first is the model
+        if needed:
+            raise UsageError(
+                f"`methods` must be an object where a class needs more than the model, and {kind.__name__} needs "
+                f"{', '.join(needed)}: write {kind.__name__}(net, {written(needed)})"
+            )
         return asked_captum(kind(model), x, target)
 
     return attribute
@@ -40,14 +46,49 @@ def of_captum(explainer: Any, **keywords: Any) -> Function:
 
 
 def asked_captum(explainer: Any, x: Tensor, target: Tensor, **keywords: Any) -> Tensor:
+    check_asked(explainer, keywords)
     maps: Tensor = explainer.attribute(x.clone().requires_grad_(), target=target, **keywords)
+    if maps.shape != x.shape and any(base.__name__ == "LayerAttribution" for base in type(explainer).__mro__):
+        raise UsageError(
+            f"`methods` must give a map of the shape {tuple(x.shape)} of x, got {type(explainer).__name__}, which "
+            f"gives one of its layer, {tuple(maps.shape)}: write a function(model, x, target) that enlarges it, as "
+            "LayerAttribution.interpolate(maps.sum(1, keepdim=True), x.shape[2:]).expand_as(x)"
+        )
     return maps.detach()
+
+
+def check_asked(explainer: Any, keywords: Collection[str]) -> None:
+    """UsageError where an object of Captum, or the one inside it, wants other arguments than an input and a target."""
+    name = type(explainer).__name__
+    if any(base.__name__ == "NeuronAttribution" for base in type(explainer).__mro__):
+        raise UsageError(f"`methods` must explain the outputs of a model, got {name}, which explains a neuron")
+    asked = getattr(explainer, "attribution_method", explainer)  # of a NoiseTunnel
+    needed = [one for one in needs(asked.attribute, keywords) if one not in ("inputs", "target")]
+    if needed:
+        raise UsageError(
+            f"`methods` must be asked with inputs and target alone, and {type(asked).__name__} needs "
+            f"{', '.join(needed)}: write functools.partial({name}(…).attribute, {written(needed)})"
+        )
+
+
+def needs(function: Callable[..., Any], given: Collection[str]) -> list[str]:
+    """Names of the arguments that a function or class cannot do without, beside those that are given."""
+    several = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    parameters = inspect.signature(function).parameters.values()
+    wanted = [one.name for one in parameters if one.default is one.empty and one.kind not in several]
+    return [name for name in wanted if name not in given]
+
+
+def written(names: Iterable[str]) -> str:
+    """The arguments as one would write them: a=…, b=…"""
+    return ", ".join(f"{name}=…" for name in names)
 
 
 def rebound(explainer: Any, model: nn.Module) -> Any:
     """A copy of an object of Captum that explains another model, and so does what it holds inside (NoiseTunnel(…)).
 
-    One that holds a layer cannot be moved, since the layer is a part of its own model.
+    One that holds a layer cannot be moved, since the layer is a part of its own model, unless that is a part of the
+    other: networks are asked within others that give their logits or probabilities.
     """
     own = explainer.forward_func
     if own is model:
@@ -58,12 +99,19 @@ def rebound(explainer: Any, model: nn.Module) -> Any:
             setattr(copied, name, model)
         elif type(value).__module__.startswith("captum.attr."):
             setattr(copied, name, rebound(value, model))
-        elif isinstance(value, nn.Module):
+        elif holds_strange(value, model):
             raise UsageError(
                 f"`methods` must explain any model, got a {type(explainer).__name__} with a layer of its own model: "
                 "write a function(model, x, target) that makes it"
             )
     return copied
+
+
+def holds_strange(value: Any, model: nn.Module) -> bool:
+    """Whether this is a module, or some of them, that is no part of the model."""
+    layers = value if isinstance(value, list | tuple) else (value,)
+    own = {id(part) for part in model.modules()}
+    return any(isinstance(layer, nn.Module) and id(layer) not in own for layer in layers)
 
 
 def giving_tensors(function: Function) -> Function:

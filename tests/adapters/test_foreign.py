@@ -10,6 +10,7 @@ import torch
 from torch import nn
 
 from forsooth import plugins
+from forsooth.adapters import outputs
 from forsooth.adapters.models import adapt
 from forsooth.records import UsageError
 
@@ -58,6 +59,49 @@ def test_arguments_of_attribute_come_in_a_partial():
 def test_a_captum_object_with_a_layer_is_not_moved_to_another_model():
     with pytest.raises(UsageError, match="with a layer of its own model: write a function"):
         asked(captum.GuidedGradCam(OTHER, OTHER[0]))
+
+
+MISSING = [
+    (
+        captum.Occlusion,
+        r"Occlusion needs sliding_window_shapes: write functools\.partial\(Occlusion\(…\)\.attribute, sl",
+    ),
+    (captum.DeepLiftShap(NET), r"DeepLiftShap needs baselines: write functools\.partial\(.*, baselines=…\)"),
+    (
+        captum.NoiseTunnel(captum.Occlusion(NET)),
+        r"Occlusion needs sliding_window.*: write functools\.partial\(NoiseTunnel",
+    ),
+    (captum.GuidedGradCam, r"GuidedGradCam needs layer: write GuidedGradCam\(net, layer=…\)"),
+    (captum.LayerGradCam(NET, NET[0]), r"shape \(5, 1, 6, 6\) of x, .* of its layer, \(5, 1, 4, 4\): write a function"),
+    (captum.LayerIntegratedGradients(NET, NET[0]), r"LayerIntegratedGradients, which gives one of its layer"),
+    (captum.NeuronGradient(NET, NET[0]), "got NeuronGradient, which explains a neuron"),
+]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(("thing", "message"), MISSING)
+def test_what_cannot_be_asked_says_what_to_write(thing, message):
+    with pytest.raises(UsageError, match=message):
+        asked(thing)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_what_the_refusal_says_to_write_can_be_asked():
+    def enlarged(model, x, target):
+        maps = captum.LayerGradCam(model, model[0]).attribute(x, target=target)
+        return captum.LayerAttribution.interpolate(maps.sum(1, keepdim=True), x.shape[2:]).expand_as(x)
+
+    assert asked(enlarged).shape == X.shape
+    partial = functools.partial(captum.DeepLiftShap(NET).attribute, baselines=torch.zeros(2, 1, 6, 6))
+    assert asked(partial).shape == X.shape
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("around", [lambda net: nn.Sequential(net, nn.Softmax(1)), outputs.Logits])
+def test_a_captum_object_with_a_layer_is_asked_of_a_model_around_its_own(around):
+    model = around(NET)
+    expected = captum.GuidedGradCam(model, NET[0]).attribute(X.clone().requires_grad_(), target=TARGET)
+    torch.testing.assert_close(asked(captum.GuidedGradCam(NET, NET[0]), model), expected.detach())
 
 
 def test_a_captum_object_leaves_its_own_model_bound():

@@ -38,6 +38,24 @@ def test_a_model_is_made_ready():
     assert ready(X).dtype == torch.float32
 
 
+class Recorded(nn.Module):
+    """Gives a dict, as many libraries do."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.net = nn.Sequential(nn.Flatten(), nn.Linear(192, 2))
+
+    def forward(self, x):
+        return {"loss": None, "logits": self.net(x)}
+
+
+def test_a_model_that_gives_a_dict_is_asked_for_its_logits():
+    model = Recorded()
+    ready = trainings.ready_model("a:b", model, X, device="cpu")
+    torch.testing.assert_close(ready(X), model.net(X))
+    assert not any(part.training for part in ready.modules())
+
+
 @pytest.mark.parametrize(
     "model, message",
     [

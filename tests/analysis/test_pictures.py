@@ -36,6 +36,8 @@ def test_the_image_comes_first_and_files_are_kept(tmp_path):
     [
         (((), {}), "`maps` must be at least one map, got none"),
         (((np.ones((1, 2, 3, 4)),), {}), r"`maps` must be .*, got \(1, 2, 3, 4\)"),
+        ((("x",), {}), "`maps` must be arrays of numbers, got str"),
+        ((([[1, 2], [3]],), {}), "`maps` must be arrays of numbers, got list"),
         (((np.ones(3),), {"titles": ["a", "b"]}), "`titles` must be one for each of 1 maps, got 2"),
     ],
 )

@@ -297,6 +297,15 @@ def test_index_csv_may_call_its_files_images(album):
     assert images(album, side=8, seed=0).facts["classes"] == ["blue", "red"]
 
 
+def test_index_csv_needs_no_classes_where_these_play_no_part(album):
+    files = sorted(path.relative_to(album).as_posix() for path in album.rglob("*.png"))
+    (album / "index.csv").write_text("\n".join(["image", *files[1:]]) + "\n")
+    dataset = images(album, side=8, seed=0, least=1)
+    assert dataset.facts["classes"] == ["images"] and len(dataset.x) == len(files) - 1
+    with pytest.raises(UsageError, match="must have a class column in index"):
+        images(album, side=8, seed=0)
+
+
 def test_masks_are_no_class(tmp_path):
     fill(tmp_path / "images", 4)
     for mask in sorted((tmp_path / "images").rglob("*.png")):

@@ -1,6 +1,6 @@
 """What a user's model gives: a tensor or an array, or a record, dict or tuple that holds the logits somewhere."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -28,6 +28,18 @@ class Logits(nn.Module):
         if logits is None:
             raise TypeError(f"the output of {type(self.inner).__name__} holds no logits of shape (n, classes)")
         return logits
+
+
+class Function(nn.Module):
+    """A function of tensors as a module without parts."""
+
+    def __init__(self, function: Callable[[Tensor], Any]) -> None:
+        super().__init__()
+        self.function = function
+        self.training = False
+
+    def forward(self, x: Tensor) -> Any:
+        return self.function(x)
 
 
 def logits_in(output: Any) -> Tensor | None:

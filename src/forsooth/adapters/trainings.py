@@ -68,6 +68,7 @@ def ready_model(path: str, model: nn.Module, x: Tensor, *, device: str) -> nn.Mo
     """The model, ready to be asked, after trying it on x (n, 3, h, w): two finite logits for each image."""
     try:
         module = model.eval().requires_grad_(False).to(device, torch.float32)
+        module = models.with_logits(module, x[:1].to(device))
         check_logits(module, x.to(device))
     except UsageError as error:
         raise FailedTraining(f"{path} gave a model that cannot be asked: {error}") from error

@@ -71,7 +71,10 @@ def _flat(values: Any) -> NDArray[np.float64]:
     """(height, width) of whatever came: channels are summed, features stand in a row."""
     if hasattr(values, "detach"):
         values = values.detach().cpu()
-    array = np.asarray(values, dtype=float)
+    try:
+        array = np.asarray(values, dtype=float)
+    except (ValueError, TypeError) as error:  # rows of several lengths, or whatever holds no numbers
+        raise UsageError(f"`maps` must be arrays of numbers, got {type(values).__name__}: {error}") from error
     if array.ndim == 1:
         return array[None]
     if array.ndim == 3:

@@ -48,6 +48,14 @@ class Attentions(TorchFunctionMode):
         return square and len(weights) == self.inputs and weights.requires_grad
 
 
+def attends(model: nn.Module, x: Tensor) -> bool:
+    """Whether a model weighs tokens by attention when it is asked about x (n, *shape)."""
+    mode = Attentions(len(x))
+    with torch.enable_grad(), mode:
+        model(x.detach().clone().requires_grad_())
+    return bool(mode.kept)
+
+
 def attentions(model: nn.Module, x: Tensor, target: Tensor, method: str) -> tuple[list[Tensor], list[Tensor]]:
     """All attention weights (n, heads, tokens, tokens), layer after layer, and the outputs' gradients by them."""
     mode = Attentions(len(x))

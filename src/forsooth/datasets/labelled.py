@@ -90,7 +90,7 @@ def listing(
         masks = masks_among(names)
         listed = without_index([name for name in names if name not in set(masks)], least=least)
     else:
-        listed = there(by_index(index, path), readers, failed)
+        listed = there(by_index(index, path, least=least), readers, failed)
     check_classes_there(listed, path, images=len(names), least=least)
     without_class = set(names) - {entry.file for entry in listed} - set(masks)
     facts = {"hidden": len(readers) - len(names), "without_class": len(without_class)}
@@ -192,9 +192,13 @@ def _index_in_zip(path: Path) -> bytes | None:
         return read_member(archive, archive.getinfo("index.csv"))
 
 
-def by_index(index: pd.DataFrame, path: Path) -> list[Listed]:
-    """The images that index.csv names, with their classes and splits."""
+def by_index(index: pd.DataFrame, path: Path, *, least: int = 2) -> list[Listed]:
+    """The images that index.csv names, with their classes and splits; all in one class where one is enough."""
     column = next((name for name in CLASS_COLUMNS if name in index.columns), None)
+    if column is None and least == 1:
+        return [
+            Listed(file, "images", split) for file, split in zip(index["file"], splits_in(index, path), strict=True)
+        ]
     if column is None:
         raise UsageError(
             f"`data` must have a class column in index.csv ({', '.join(CLASS_COLUMNS)}), "

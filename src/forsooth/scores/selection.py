@@ -227,7 +227,8 @@ def masks(values: Tensor, truth: Tensor, tokens: Tensor) -> tuple[Tensor, Tensor
     for name, tensor in (("truth", truth), ("tokens", tokens)):
         if tensor.shape != values.shape or values.ndim != 2:
             raise UsageError(
-                f"`{name}` must have the shape (n, length) {tuple(values.shape)}, got {tuple(tensor.shape)}"
+                f"`{name}` must have the shape (n, length) of maps of words, got {tuple(tensor.shape)} and maps "
+                f"{tuple(values.shape)}"
             )
     if truth.dtype != torch.bool:
         raise UsageError(f"`truth` must be a mask of type torch.bool, got {truth.dtype}")

@@ -28,17 +28,20 @@ class Samples:
     ids    (n,) by which maps find their sample: its number in its dataset, or the name of its file
     truth  (n, *map) bool
     x      (n, *shape); None where the inputs are unknown
+    y      (n,) int, the classes; None where they are unknown
     """
 
     name: str
     ids: Names
     truth: Tensor
     x: Tensor | None = None
+    y: Tensor | None = None
 
     def at(self, rows: Tensor) -> "Samples":
         """Those at these places (k,)."""
         x = None if self.x is None else self.x[rows]
-        return Samples(self.name, tuple(self.ids[row] for row in rows.tolist()), self.truth[rows], x)
+        y = None if self.y is None else self.y[rows]
+        return Samples(self.name, tuple(self.ids[row] for row in rows.tolist()), self.truth[rows], x, y)
 
 
 def export(
@@ -106,8 +109,8 @@ def draw(folder: Path, images: NDArray[np.uint8], rows: Tensor) -> None:
         Image.fromarray(layers).save(folder / f"{row}.png")
 
 
-def read_samples(folder: str | Path) -> Samples:
-    """The samples that `export` wrote into a folder."""
+def read_export(folder: str | Path) -> Samples:
+    """The samples in a folder that `export_data` wrote: their ids, truth, inputs `x` and classes `y`."""
     file = Path(folder) / FILE
     arrays = inputs.arrays_in(file, "truth")
     missing = {"x", "truth", "sample"} - set(arrays)
@@ -117,4 +120,7 @@ def read_samples(folder: str | Path) -> Samples:
         )
     ids = tuple(map(str, arrays["sample"].tolist()))
     truth = torch.from_numpy(arrays["truth"])
-    return Samples(Path(folder).resolve().name, ids, truth, torch.from_numpy(arrays["x"]))
+    y = None
+    if "y" in arrays:
+        y = torch.from_numpy(arrays["y"])
+    return Samples(Path(folder).resolve().name, ids, truth, torch.from_numpy(arrays["x"]), y)

@@ -1,19 +1,28 @@
 """What the user's requests have in common: words that a task can carry, and a folder for the answer."""
 
 import shlex
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-from torch import nn
+from torch import Tensor, nn
 
 from forsooth import store
 from forsooth.adapters import inputs, models
+from forsooth.attributions.attending import attends
 from forsooth.records import Facts
 
 BLIND = ("random", "constant")  # maps that say nothing, beside which every method is judged
+OF_TRANSFORMERS = {"lrp": "attn_lrp"}  # method -> the same with rules for attention
 NULLS = (*BLIND, "sobel", "laplace", "rectified_input", "oracle")  # the same where the truth is known
+
+
+def suited(names: Sequence[str], model: nn.Module, x: Tensor) -> list[str]:
+    """The names of methods, those in `OF_TRANSFORMERS` changed where the model is one for x (n, *shape)."""
+    if not set(names) & set(OF_TRANSFORMERS) or not attends(model, x[:1]):
+        return list(names)
+    return [OF_TRANSFORMERS.get(name, name) for name in names]
 
 
 class HasDigest(Protocol):

@@ -160,3 +160,23 @@ def test_a_module_that_writes_into_its_input():
     module = nn.Sequential(nn.ReLU(inplace=True), nn.Flatten(), nn.Linear(36, 2))
     with pytest.raises(UsageError, match="`model` must leave its input as it is"):
         forsooth.bias(module, own_models.IMAGES)
+
+
+def of_ids(ids):
+    """A classifier of texts that nobody can look into."""
+    table = np.random.default_rng(0).normal(size=(9, 3))
+    return table[np.asarray(ids).astype(int)].mean(1)
+
+
+@pytest.mark.parametrize("baseline", ["auto", "mean", "blur"])
+def test_a_function_of_whole_numbers_must_be_told_what_stands_for_what_is_hidden(baseline):
+    ids = np.random.default_rng(1).integers(9, size=(5, 4))
+    with pytest.raises(UsageError, match=r"`baseline` must be named .* write baseline=PAD, .* inputs\.astype"):
+        forsooth.bias(of_ids, ids, methods=["kernel_shap"], permutations=5, baseline=baseline)
+
+
+@pytest.mark.parametrize("baseline", ["rows", "zero", np.full(4, 8)])
+def test_a_function_of_whole_numbers_is_asked_once_it_is_told(baseline):
+    ids = np.random.default_rng(1).integers(9, size=(5, 4))
+    found = forsooth.bias(of_ids, ids, methods=["kernel_shap"], permutations=5, baseline=baseline)
+    assert set(found.table["status"]) == {"ok"}

@@ -106,7 +106,9 @@ def test_a_broken_promise_stands_beside_the_name():
 
 def test_no_map_at_all():
     empty = table().assign(m_bias=float("nan"))
-    assert "No method gave a usable map." in words.summary(subject(), empty, NOISE, set())
+    said = words.summary(subject(), empty, NOISE, set())
+    assert "No method gave a usable map." in said
+    assert said.endswith("Ask other methods: the table says why each of these failed.")
 
 
 @pytest.mark.parametrize(

@@ -139,8 +139,12 @@ def test_bad_methods_are_rows_and_the_others_go_on():
 @pytest.mark.parametrize(
     "model, words, message",
     [
-        (own_models.FOREST, {}, "`model` must be a torch module, since patches are found by its gradients, got an est"),
-        (own_models.with_interactions, {}, "must be a torch module.*got function"),
+        (
+            own_models.FOREST,
+            {},
+            "`model` must be a torch module, or a function of tensors .*, got an estimator .*: ask `for",
+        ),
+        (lambda x: x.flatten(1).numpy(), {}, "`model` must give a tensor of shape .*, got ndarray"),
         ("own_models:SEVEN", {}, "must be a torch module.*got int"),
         (Deaf(), {}, "`model` must let gradients through to its input"),
         (Left(), {"patch": "grid:9"}, r"`grid` must lie in \[1, 6\]"),

@@ -16,7 +16,7 @@ from forsooth import UsageError, cli, report
 from forsooth.report.gallery import NO_MAP, galleries
 from forsooth.scores.localisation import ima, precision
 from forsooth.scores.transport import emd
-from forsooth.user.export import read_samples
+from forsooth.user.export import read_export
 from forsooth.user.score.work import SHOWN
 
 N = 12
@@ -56,6 +56,11 @@ def test_complex_maps_are_refused(tmp_path, maps, truth):
         scored(tmp_path, {"mine": maps.astype(np.complex64)}, truth)
     with pytest.raises(UsageError, match=r"must be real numbers, got torch\.complex64"):
         scored(tmp_path, {"mine": torch.from_numpy(maps).to(torch.complex64)}, truth)
+
+
+def test_a_metric_of_words_says_that_images_are_none(tmp_path, maps, truth):
+    with pytest.raises(Exception, match=r"\(n, length\) of maps of words, got \(12, 6, 6\)"):
+        scored(tmp_path, {"mine": maps}, truth, images=maps, metrics=["attr_words"])
 
 
 def test_the_board_has_nulls_and_the_oracle_on_the_same_samples(tmp_path, maps, truth):
@@ -159,7 +164,7 @@ def test_many_samples_in_two_processes_are_those_of_one(tmp_path):
 def test_exported_samples_come_back_and_are_those_of_the_suite(tmp_path):
     words = {"scenario": "LIN", "background": "WHITE"}
     (place,) = forsooth.export_data("xaitris", only=words, samples=8, out=tmp_path / "data", seed=3)
-    samples = read_samples(place)
+    samples = forsooth.read_export(place)
     from forsooth.records import Choice
     from forsooth.suites.xaitris.plan import datasets
     from forsooth.suites.xaitris.settings import QUICK
@@ -168,6 +173,7 @@ def test_exported_samples_come_back_and_are_those_of_the_suite(tmp_path):
     ((_, dataset),) = datasets(QUICK, choice)
     rows = torch.tensor([int(number) for number in samples.ids])
     assert len(rows) == 8 and set(rows.tolist()) <= set(dataset.splits["test"].tolist())
+    assert torch.equal(samples.y, dataset.y[rows]) and torch.equal(samples.at(rows[:0]).y, rows[:0])
     assert torch.equal(samples.x, dataset.x[rows]) and torch.equal(samples.truth, dataset.truth[rows])
     assert dataset.y[rows].bincount().tolist() == [4, 4]
     picture = np.asarray(Image.open(place / "truth" / f"{samples.ids[0]}.png"))
@@ -184,7 +190,7 @@ def test_exported_samples_come_back_and_are_those_of_the_suite(tmp_path):
 )
 def test_other_suites_give_their_samples_too(tmp_path, suite, options):
     for place in forsooth.export_data(suite, preset="demo", samples=6, out=tmp_path / "data", **options):
-        samples = read_samples(place)
+        samples = read_export(place)
         assert len(samples.ids) == 6 and samples.truth.dtype == torch.bool and bool(samples.truth.any())
         run = scored(tmp_path / place.name, {"told": samples.truth.numpy()}, place)
         assert values(run, "told").eq(1).all()

@@ -34,6 +34,7 @@ from forsooth.suites.choose import SHOWN
 from forsooth.suites.explain import rows_by_sample
 from forsooth.wording import paragraphs
 
+COLOURS = 3  # channels of an image
 UNFAMILIAR = 3 * RARE  # share from which a set is called out of distribution
 EASIER = "; with some hundred cut-outs `--set same_objects=true` makes it easier"
 
@@ -78,7 +79,7 @@ def train(
     dataset = normalised(data.dataset(spec, net))
     side = dataset.x.shape[-1]
     classes = len(dataset.y.unique())
-    build = partial(models.architecture(arch).function, size=side, classes=classes)
+    build = partial(models.build, arch, shape=(COLOURS, side, side), classes=classes)
     fit = partial(training.fit, build, dataset, recipe, seed=seed, device=device, start=initial_weights)
     module, origin = read_or_fitted(build, fit, weights)
     right = networks.correct(module.to(device), dataset, dataset.splits["test"], device=device)
@@ -121,7 +122,7 @@ def facts_of(cell: Cell) -> NetworkFacts:
 def explained_network(cell: Cell, *, device: str) -> nn.Sequential:
     """The network for images in [0, 1]: it is normalised by a convolution in front, which every method can read."""
     facts = facts_of(cell)
-    module = models.architecture(facts.arch).function(size=facts.side, classes=facts.classes)
+    module = models.build(facts.arch, shape=(COLOURS, facts.side, facts.side), classes=facts.classes)
     return with_normalising(networks.loaded(module, cell.tensors, device=device))
 
 

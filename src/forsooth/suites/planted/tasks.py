@@ -167,7 +167,7 @@ def question_on(state: State, images: Explained, ask: Ask) -> explaining.Questio
 
 
 def untrained(net: str, planted: Dataset) -> nn.Module:
-    return models.architecture(net).function(size=planted.x.shape[-1], classes=2)
+    return models.build(net, shape=tuple(planted.x.shape[1:]), classes=2)
 
 
 def accuracy_of(model: nn.Module, planted: Dataset, *, device: str) -> float:

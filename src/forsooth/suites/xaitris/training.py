@@ -26,7 +26,8 @@ AT_ONCE = 512  # images in one forward
 
 
 def untrained(net: NetSpec, spec: DataSpec) -> nn.Module:
-    return models.architecture(net.name).function(size=spec.setting.size, variant=net.variant)
+    side = spec.setting.size
+    return models.build(net.name, shape=(1, side, side), classes=2, variant=net.variant)
 
 
 def cell(

@@ -24,6 +24,8 @@ REFERENCES = 1_000  # of the data: averaged into the baseline, and given to meth
 PREDICTED = 10_000  # of the data: asked for their predicted class, so that all classes are among the references
 LARGE = 64  # pixels from which patches play by default
 GRID = 8  # and how many of these along each axis
+MEANS = ("mean", "channel_mean", "blur")  # baselines between the numbers of the data
+WHOLE = {torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64}
 SHARED = ("mean", "channel_mean", "zero")  # baselines that are the same for all inputs
 
 
@@ -50,6 +52,7 @@ def prepare(thing: Any, request: BiasRequest) -> Subject:
     given = given_of(thing, request)
     request = replace(request, baseline=named_baseline(request.baseline, given))
     adapted, x, outputs = asked(thing, given, request)
+    check_means(request.baseline, given, adapted)
     data = data_of(request, x, given, adapted)
     stage = cut(adapted, request.players)
     request = replace(request, players=by_default(request.players, adapted, stage.reached(x[:1])))
@@ -107,6 +110,19 @@ def named_baseline(baseline: Any, given: Given) -> Any:
     if inputs.word(baseline) == "auto":
         return "mean"
     return inputs.in_order(baseline, "baseline", given.columns)
+
+
+def check_means(baseline: Any, given: Given, adapted: models.Adapted) -> None:
+    """UsageError where numbers between token ids would stand for what is hidden: nobody looked these ids up."""
+    if adapted.kind != "a function" or given.columns is not None or inputs.word(baseline) not in MEANS:
+        return
+    values = inputs.numbers(given.inputs, "inputs")[0]
+    if values.ndim == 2 and values.dtype in WHOLE:
+        raise UsageError(
+            "`baseline` must be named where a function is given whole numbers, got a mean of what may be token ids: "
+            "write baseline=PAD, an array with the id of the padding at each place, or baseline='rows' for the values "
+            "of other rows; where they are quantities, write inputs.astype(float)"
+        )
 
 
 def asked(thing: Any, given: Given, request: BiasRequest) -> tuple[models.Adapted, Tensor, Tensor]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from forsooth import plugins, seeds
 from forsooth.adapters import inputs, methods, models, tables, texts
@@ -28,7 +28,7 @@ from forsooth.user.bias.prepare import prepare, prepare_again
 from forsooth.user.bias.request import BiasRequest
 from forsooth.user.bias.result import END, BiasResult, Judged, tabled
 from forsooth.user.bias.subject import Subject
-from forsooth.user.requests import BLIND, answer_folder
+from forsooth.user.requests import BLIND, answer_folder, suited
 from forsooth.user.steps import (
     Cells,
     Step,
@@ -97,8 +97,15 @@ def answer(
 
 def chosen_methods(subject: Subject) -> list[NamedMethod]:
     """The methods to judge, and behind them the nulls, which are always judged."""
-    suitable = [name for name in DEFAULTS if not shut_out(plugins.method(name, METHODS), subject)]
-    return methods.with_nulls(subject.request.methods or suitable, BLIND, METHODS, reserved=END)
+    return methods.with_nulls(subject.request.methods or defaults(subject), BLIND, METHODS, reserved=END)
+
+
+def defaults(subject: Subject) -> list[str]:
+    """The names of common methods that can be asked of this model."""
+    names = [name for name in DEFAULTS if not shut_out(plugins.method(name, METHODS), subject)]
+    if not isinstance(subject.stage.model, nn.Module):
+        return names
+    return suited(names, subject.stage.model, subject.part(0, 1)[0])
 
 
 def shut_out(method: Method, subject: Subject) -> str:

@@ -5,11 +5,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 from torch import Tensor, nn
 
 from forsooth import plugins, seeds
 from forsooth.adapters import inputs, models
+from forsooth.adapters.outputs import Function
 from forsooth.adapters.places import placed
 from forsooth.engine import task
 from forsooth.plain import remembered
@@ -47,15 +49,16 @@ class Case:
     digest: str
 
 
-def prepare(thing: nn.Module, request: IndependenceRequest) -> Case:
+def prepare(thing: Any, request: IndependenceRequest) -> Case:
     """The case of a request. `thing` is the model, in eval mode. All that cannot be is refused here."""
     request.check()
-    check_layer(thing, request.layer)
-    adapted, x, outputs = models.asked_inputs(thing, request.inputs, device=request.device, output="logits")
+    module = as_module(thing)
+    check_layer(module, request.layer)
+    adapted, x, outputs = models.asked_inputs(module, request.inputs, device=request.device, output="logits")
     assert adapted.module is not None
     if adapted.framed is not None:
         raise UsageError(
-            "`inputs` must be texts without padding for a model that reads embeddings, as those of Hugging Face do; "
+            "`inputs` must be texts without padding, or the model must not read padding or a last word from their ids; "
             "got texts that only `forsooth.bias` can ask about, one at a time"
         )
     target = inputs.targets(request.target, outputs)
@@ -73,6 +76,21 @@ def prepare(thing: nn.Module, request: IndependenceRequest) -> Case:
         layer=request.layer or models.last_map(adapted.module, x[:2]),
         noun=noun,
         digest=own_digest,
+    )
+
+
+def as_module(thing: Any) -> nn.Module:
+    """The model, or a module around a function of tensors; UsageError where there can be no gradients."""
+    if isinstance(thing, nn.Module):
+        return thing
+    if callable(thing) and not hasattr(thing, "predict"):
+        return Function(thing)
+    what = type(thing).__name__
+    if hasattr(thing, "predict"):
+        what = f"an estimator ({what})"
+    raise UsageError(
+        "`model` must be a torch module, or a function of tensors that gradients go through, since patches are found "
+        f"by gradients, got {what}: ask `forsooth.bias`, which takes any model"
     )
 
 

@@ -9,11 +9,12 @@ from typing import Any
 
 import torch
 from pandas import DataFrame
-from torch import Tensor, nn
+from torch import Tensor
 
 from forsooth import plugins, seeds
 from forsooth.adapters import inputs, methods, models, texts
 from forsooth.adapters.methods import NamedMethod
+from forsooth.adapters.outputs import Function
 from forsooth.adapters.places import placed
 from forsooth.attributions import METHODS
 from forsooth.engine import Progress, task
@@ -27,7 +28,7 @@ from forsooth.user.independence.patches import Case, prepare, prepare_again
 from forsooth.user.independence.request import IndependenceRequest
 from forsooth.user.independence.result import IndependenceResult, tabled
 from forsooth.user.pages import Page, asked, described_methods, plain_rows
-from forsooth.user.requests import BLIND, answer_folder, command
+from forsooth.user.requests import BLIND, answer_folder, command, suited
 from forsooth.user.steps import Cells, Step, Steps, carry_out, gap_of, of_kind, shared_arguments
 
 DEFAULTS = (
@@ -56,7 +57,7 @@ def answer(
     if texts.read(request.inputs) is None:  # of texts the places are known when the model has read them
         placed(request.patch, inputs.batch(request.inputs, "inputs")[0], seed=request.seed)
     thing = models.load_model(request.model)
-    check_module(thing)
+    patches.as_module(thing)
     with models.in_eval(thing):
         case = prepare(thing, request)
         chosen = chosen_methods(case)
@@ -90,24 +91,24 @@ def result_of(case: Case, chosen: Sequence[NamedMethod], cells: Cells, begun: fl
     return IndependenceResult(table, frame, words.summary(case, patched, table, frame), page=page)
 
 
-def check_module(thing: Any) -> None:
-    """UsageError where the model has no gradients."""
-    if isinstance(thing, nn.Module):
-        return
-    what = type(thing).__name__
-    if hasattr(thing, "predict"):
-        what = f"an estimator ({what})"
-    raise UsageError(f"`model` must be a torch module, since patches are found by its gradients, got {what}")
-
-
 def chosen_methods(case: Case) -> list[NamedMethod]:
     """The methods to ask, and behind them the nulls, which are always asked."""
-    suitable = [name for name in DEFAULTS if case.layer or "layer" not in plugins.method(name, METHODS).needs]
-    chosen = methods.with_nulls(case.request.methods or suitable, BLIND, METHODS)
+    chosen = methods.with_nulls(case.request.methods or defaults(case), BLIND, METHODS)
     for one in chosen:
         if "truth" in one.method.needs:
             raise UsageError(f"`methods` must need no ground truth, since there is none, got {one.name}")
     return chosen
+
+
+def defaults(case: Case) -> list[str]:
+    """The names of common methods that can be asked of this model: of a function no layers are known."""
+    missing = set()
+    if case.layer is None:
+        missing.add("layer")
+    if any(isinstance(part, Function) for part in case.module.modules()):
+        missing.add("module")
+    names = [name for name in DEFAULTS if not missing & set(plugins.method(name, METHODS).needs)]
+    return suited(names, case.module, case.x)
 
 
 def steps_of(case: Case, chosen: Sequence[NamedMethod]) -> Steps:

@@ -14,7 +14,7 @@ from torch import Tensor
 from forsooth.adapters import inputs
 from forsooth.datasets.folders import SUFFIXES, check_pixels, read_plain
 from forsooth.records import Dataset, Facts, Names, UsageError
-from forsooth.user.export import FILE, Samples, read_samples
+from forsooth.user.export import FILE, Samples, read_export
 
 IDS = "sample"  # an array of this name in a file of maps says which sample each map is of
 UNNAMED = "arr_0"  # what numpy calls an array that nobody named
@@ -151,7 +151,7 @@ def known_truth(truth: Any) -> Samples:
     if isinstance(truth, str | Path) and there(truth, "truth").is_dir():
         folder = Path(truth)
         if (folder / FILE).is_file():
-            return read_samples(folder)
+            return read_export(folder)
         return masks_in(folder)
     mask = numbers(truth, "truth") != 0
     if mask.ndim > 3 and mask.shape[1] == 1:
