@@ -24,8 +24,8 @@ BY_NAME = {method.name: method for method in METHODS}
 WINDOWED = {"rise", "sobol_indices", "occlusion_windows"}
 SUPERPIXELS = {"lime_superpixels", "lime_quickshift_200"}
 ONLY_IMAGES = {"sobel", "sobel_released", "laplace", "blur_ig", "xrai"} | SUPERPIXELS | WINDOWED
-ONLY_IMAGES |= {method.name for method in ATTENDING}
 CAMS = {"hires_cam", "layer_cam", "xgrad_cam", "grad_cam_plus_plus", "score_cam"}
+OF_ATTENTION = {method.name for method in ATTENDING}
 ON_LAYERS = {"grad_cam", "guided_grad_cam", "token_grad_cam"} | CAMS
 OWN = {"attention": ("attention",), "rationale": ("rationale_relaxed", "rationale_reinforce")}
 SMOOTHED = {"smooth_grad", "smooth_grad_50", "smooth_grad_absolute", "smooth_grad_squared"}
@@ -177,7 +177,7 @@ def test_records_say_what_lists_of_names_said() -> None:
     assert named(lambda method: method.cost == "forwards") == HIDING | {"pattern_local"}
     assert named(lambda method: method.cost == "expensive") == EXPENSIVE
     assert named(lambda method: method.inputs == ("image",)) == ONLY_IMAGES | ON_LAYERS
-    assert named(lambda method: "table" not in method.inputs) == ONLY_IMAGES | ON_LAYERS | set(OWN)
+    assert named(lambda method: "table" not in method.inputs) == ONLY_IMAGES | ON_LAYERS | set(OWN) | OF_ATTENTION
     assert named(lambda method: method.inputs == ("words",)) == set(OWN)
     assert {method.name: method.belongs_to for method in CATALOGUE if method.belongs_to} == OWN
     assert named(lambda method: method.blind) == {"random", "constant"}

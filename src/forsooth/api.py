@@ -174,9 +174,10 @@ def bias(
     target: Any = None,
     methods: Several = (),
     players: Any = "auto",
-    permutations: int | str = 1000,
-    anchor: str = "permutations",
+    permutations: int | str = "auto",
+    anchor: str = "auto",
     budget: int = 50_000_000,
+    budget_seconds: float = 86_400,
     baseline: Any = "auto",
     data: Any = None,
     output: str = "logits",
@@ -199,10 +200,14 @@ def bias(
                   those that suit the model. The nulls and the Shapley values themselves are always judged too
     players       auto (words of a text, pixels or features while they are few, else patches), pixels, features, words,
                   grid:N, units:LAYER, or integer labels (*spatial) or (*shape)
-    permutations  random orders from which the Shapley values are estimated, or "exact" for at most 20 players
-    anchor        permutations, or leverage: a least squares as sure as these, with a tenth of their forwards (a fifth
-                  above 64 players)
+    permutations  random orders from which the Shapley values are estimated, or "exact" for at most 20 players; auto:
+                  1,000, and 200 where `anchor` auto chose leverage
+    anchor        permutations; leverage: a least squares as sure as these, with a tenth of their forwards (a fifth
+                  above 64 players), whose own work makes it slower than these on cheap models with many players;
+                  auto: leverage for images of more than 64 pixels with at most 256 players where no permutations are
+                  given, else permutations
     budget        most forwards for all Shapley values; a request that takes more is refused before it begins
+    budget_seconds  the same for the seconds of all work, as they are estimated from the time of a forward
     baseline      what replaces hidden features: mean, channel_mean, zero, blur, or values (*shape) or (n, *shape);
                   rows or rows:N: the values of N rows of the data, one after another, outputs averaged, which is all
                   that a table with text, categories or gaps can have. auto: rows for such a table, else mean
@@ -226,6 +231,7 @@ def bias(
         permutations=permutations,
         anchor=anchor,
         budget=budget,
+        budget_seconds=budget_seconds,
         baseline=baseline,
         data=data,
         output=output,

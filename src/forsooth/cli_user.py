@@ -45,11 +45,12 @@ def bias(
     target: Target = None,
     methods: Methods = "",
     players: Annotated[str, typer.Option(help="auto, pixels, features, words, grid:N or units:LAYER")] = "auto",
-    permutations: Annotated[str, typer.Option(help="random orders for the Shapley values, or exact")] = "1000",
+    permutations: Annotated[str, typer.Option(help="random orders for the Shapley values, exact or auto")] = "auto",
     anchor: Annotated[
-        str, typer.Option(help="permutations, or leverage: as sure with a tenth of the forwards")
-    ] = "permutations",
+        str, typer.Option(help="permutations; leverage: as sure with a tenth of the forwards; auto: by input size")
+    ] = "auto",
     budget: Annotated[int, typer.Option(help="most forwards for all Shapley values")] = 50_000_000,
+    budget_seconds: Annotated[float, typer.Option(help="most seconds that it may be thought to take")] = 86_400,
     baseline: Annotated[
         str, typer.Option(help="in place of the hidden: auto, mean, channel_mean, zero, blur, rows:N, a file")
     ] = "auto",
@@ -78,6 +79,7 @@ def bias(
         permutations=int(permutations) if permutations.isdecimal() else permutations,
         anchor=anchor,
         budget=budget,
+        budget_seconds=budget_seconds,
         baseline=baseline,
         data=data,
         output=output,

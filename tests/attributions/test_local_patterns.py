@@ -3,8 +3,9 @@ import torch
 from attributions import nets
 from pytest import raises
 from sklearn.linear_model import Ridge
-from torch import Tensor
+from torch import Tensor, nn
 
+from forsooth.attributions import local_patterns
 from forsooth.attributions.local_patterns import local_covariance, pattern_local, perturbed, surrogate
 from forsooth.records import UsageError
 from forsooth.seeds import generator
@@ -19,7 +20,7 @@ def test_the_surrogate_is_sklearns_ridge() -> None:
     unit = ((points - x) / spread).numpy()
     near = numpy.exp(-(unit**2).sum(1) / (0.75**2 * 5))
     theirs = Ridge(alpha=1.0).fit(unit, outputs.numpy(), sample_weight=near).coef_ / spread.numpy()
-    numpy.testing.assert_allclose(surrogate(points, outputs, x, spread).numpy(), theirs, atol=1e-8)
+    numpy.testing.assert_allclose(surrogate(points[None], outputs[None], x[None], spread)[0].numpy(), theirs, atol=1e-8)
 
 
 def test_the_covariance_is_numpys() -> None:
@@ -27,7 +28,7 @@ def test_the_covariance_is_numpys() -> None:
     distance = ((rows - x) ** 2).sum(1).numpy()
     near = numpy.exp(-distance / (2 * numpy.sort(distance)[2]))
     theirs = numpy.cov(rows.numpy(), rowvar=False, aweights=near, ddof=0) @ weight.numpy()
-    numpy.testing.assert_allclose(local_covariance(rows, x, 0.1, weight).numpy(), theirs, atol=1e-10)
+    numpy.testing.assert_allclose(local_covariance(rows, x[None], 0.1, weight[None])[0].numpy(), theirs, atol=1e-10)
 
 
 def test_a_suppressor_gets_nothing() -> None:
@@ -40,6 +41,23 @@ def test_a_suppressor_gets_nothing() -> None:
 
     maps = pattern_local(model, data[:2], TARGET, fit=data, generators=nets.own(0, 2), neighbours=1.0)
     assert (maps[:, 1].abs() < 0.2 * maps[:, 0].abs()).all()
+
+
+def test_inputs_together_are_inputs_one_by_one(monkeypatch) -> None:
+    data = nets.inputs(40, 2, 4)
+    model = nets.drawn(nn.Sequential(nn.Flatten(), *nets.mlp(8, 2)))
+    target = torch.tensor([0, 1, 1, 0, 1])
+
+    def maps() -> Tensor:
+        return pattern_local(model, data[:5], target, fit=data, generators=nets.own(0, 5), samples=60)
+
+    together = maps()
+    calls: list[int] = []
+    solve = torch.linalg.cholesky
+    monkeypatch.setattr(local_patterns, "AT_ONCE", 2 * 60 * 8)
+    monkeypatch.setattr(torch.linalg, "cholesky", lambda gram: calls.append(len(gram)) or solve(gram))
+    torch.testing.assert_close(maps(), together, rtol=1e-10, atol=1e-12)
+    assert calls == [2, 2, 1]
 
 
 def test_bad_arguments() -> None:

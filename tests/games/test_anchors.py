@@ -7,7 +7,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from forsooth.games.anchors import leverage
+from forsooth.games.anchors import groups_of, leverage, sides_of, sums
+from forsooth.games.coalitions import coalitions
 from forsooth.games.cubic import Prior, elementary, sets, shares
 from forsooth.games.shapley import exact
 from forsooth.games.values import Game, game
@@ -77,6 +78,18 @@ def test_groups_are_what_the_jackknife_needs():
     torch.testing.assert_close((estimate.groups.var(1) / count).sqrt(), estimate.error)
 
 
+def test_a_pair_is_one_row_of_the_normal_equations():
+    masks, weights = coalitions(COUNT, 140, generator(0, "a"))
+    group = groups_of(COUNT, 140, len(masks), 50)
+    gains = torch.randn(2, len(masks), generator=generator(0, "gains"), dtype=torch.float64)
+    total = torch.tensor([3.0, -1.0], dtype=torch.float64)
+    sides = sides_of(masks, weights, gains, total, group)
+    for one in range(-1, int(group.max()) + 1):
+        own = group == one
+        literal = sums(masks[own], weights[own], gains[:, own], total)
+        torch.testing.assert_close(sides[one + 1], literal, rtol=1e-12, atol=1e-12)
+
+
 def test_what_the_size_alone_does_is_no_noise():
     """Without a word for it the least squares would be 0.05 off here, and with 30 times the coalitions still 0.01."""
     weights = torch.randn(40, generator=generator(0, "weights"), dtype=torch.float64)
@@ -96,6 +109,23 @@ def test_sums_over_sets_are_those_of_all_sets_listed(size):
     signs = torch.tensor([1.0, -1.0, -1.0, 1.0, 1.0, -1.0, -1.0, -1.0], dtype=torch.float64)
     listed = sum(math.prod(group) for group in itertools.combinations(signs.tolist(), size))
     assert elementary(signs.sum(), 8, size).item() == pytest.approx(listed)
+
+
+def test_means_over_sets_are_those_of_all_sets_listed():
+    signs = torch.randint(2, (3, 7), generator=generator(0, "signs")).double() * 2 - 1
+    by_hand = [
+        [
+            sum(
+                weight
+                * sum(math.prod(group) for group in itertools.combinations((a * b).tolist(), size))
+                / math.comb(7, size)
+                for size, weight in ((3, 1.0), (5, 0.5))
+            )
+            for b in signs
+        ]
+        for a in signs
+    ]
+    torch.testing.assert_close(sets(signs, signs, Prior(1.0, 0.5)), torch.tensor(by_hand, dtype=torch.float64))
 
 
 @pytest.mark.parametrize("fives", [0.0, 1.0])

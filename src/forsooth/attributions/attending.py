@@ -1,4 +1,4 @@
-"""What the attention of a transformer of images says: rollout, gradient × attention, and LeGrad.
+"""What the attention of a transformer of images or words says: rollout, gradient × attention, and LeGrad.
 
 Attention is seen where it is computed, as a softmax over tokens, whichever module it is in.
 """
@@ -17,6 +17,7 @@ from forsooth.attributions.cam import activations_of, grad_cam_of
 from forsooth.attributions.cams import check_images, enlarged
 from forsooth.attributions.composed import ATTENTIONS
 from forsooth.attributions.intercept import rows_at_once
+from forsooth.attributions.intrinsic import shared
 from forsooth.chunks import over
 from forsooth.records import Method, UsageError
 
@@ -75,8 +76,16 @@ def attentions(model: nn.Module, x: Tensor, target: Tensor, method: str) -> tupl
 
 
 def of_tokens(model: nn.Module, x: Tensor, target: Tensor, *, method: str, summary: Summary) -> Tensor:
-    """The map of what all tokens take from each, by `summary`, for images x (n, channels, h, w)."""
-    check_images(x)
+    """The map of what all tokens take from each, by `summary`, for images x (n, channels, h, w) or words.
+
+    Vectors of words x (n, length, dims) share what their word gets, as everywhere in the house.
+    """
+    if x.ndim == 3:
+
+        def by_word(x: Tensor, target: Tensor) -> Tensor:
+            return shared(of_words(model, x, target, method=method, summary=summary), x)
+
+        return over(by_word, x, target, size=rows_at_once(x))
 
     def part(x: Tensor, target: Tensor) -> Tensor:
         weights, slopes = attentions(model, x, target, method)
@@ -91,10 +100,27 @@ def of_tokens(model: nn.Module, x: Tensor, target: Tensor, *, method: str, summa
     return enlarged(over(part, x, target, size=rows_at_once(x)), x)
 
 
+def of_words(model: nn.Module, x: Tensor, target: Tensor, *, method: str, summary: Summary) -> Tensor:
+    """What those tokens that the head reads take from each word of x (n, length, dims), their mean: (n, length).
+
+    Which these are, the class token, the last word or all that are no padding, is said by the gradient by the last
+    layer's attention: that of all others is zero.
+    """
+    weights, slopes = attentions(model, x, target, method)
+    if weights[0].shape[-1] != x.shape[1]:
+        came = f"{x.shape[1]} words, but the model has {weights[0].shape[-1]} tokens"
+        raise UsageError(f"`{method}` needs tokens that are the words of x {tuple(x.shape)}, got {came}")
+    taken = summary(weights, slopes)  # (n, length, length)
+    read = (slopes[-1] != 0).any(-1).any(1).to(taken)  # (n, length)
+    read[read.sum(1) == 0] = 1
+    return (read[:, :, None] * taken).sum(1) / read.sum(1, keepdim=True)
+
+
 def grid_of(tokens: int, x: Tensor, method: str) -> tuple[int, int]:
     """Rows and columns of patches of x (n, channels, h, w), for tokens with or without a class token before them."""
     if x.ndim != 4:
-        raise UsageError(f"`{method}` needs images (n, channels, h, w), whose patches are tokens, got {tuple(x.shape)}")
+        expected = "images (n, channels, h, w), whose patches are tokens, or words (n, length, dims)"
+        raise UsageError(f"`{method}` needs {expected}, got {tuple(x.shape)}")
     height, width = x.shape[2:]
     for places in (tokens, tokens - 1):
         rows = max(1, round(math.sqrt(places * height / width)))
@@ -106,8 +132,8 @@ def grid_of(tokens: int, x: Tensor, method: str) -> tuple[int, int]:
 def attention_rollout(model: nn.Module, x: Tensor, target: Tensor) -> Tensor:
     """Attention, averaged over heads and half mixed with what a token keeps, multiplied through all layers.
 
-    x        (n, channels, h, w)
-    returns  (n, channels, h, w), never negative, whatever the target
+    x        (n, channels, h, w), or vectors of words (n, length, dims)
+    returns  shaped like x, never negative, whatever the target
 
     [abnar2020quantifying]
     """
@@ -126,9 +152,9 @@ def rolled_out(weights: list[Tensor], slopes: list[Tensor]) -> Tensor:
 def gradient_attention(model: nn.Module, x: Tensor, target: Tensor) -> Tensor:
     """The positive part of gradient × attention, averaged over heads, gathered through all layers.
 
-    x        (n, channels, h, w)
+    x        (n, channels, h, w), or vectors of words (n, length, dims)
     target   (n,) int64
-    returns  (n, channels, h, w), never negative
+    returns  shaped like x, never negative
 
     [chefer2021generic], for self-attention. Without a class token the mean over tokens is taken, and what a token had
     of itself to begin with, the same for all, is taken off.
@@ -148,9 +174,9 @@ def gathered(weights: list[Tensor], slopes: list[Tensor]) -> Tensor:
 def legrad(model: nn.Module, x: Tensor, target: Tensor) -> Tensor:
     """The positive gradient by the attention, averaged over heads and tokens, summed over layers.
 
-    x        (n, channels, h, w)
+    x        (n, channels, h, w), or vectors of words (n, length, dims)
     target   (n,) int64
-    returns  (n, channels, h, w), never negative
+    returns  shaped like x, never negative
 
     [bousselham2024legrad]. Departures: the output whose gradient is taken is the model's own in all layers, since where
     a layer's tokens would enter the head only its authors know; maps are not brought to [0, 1].
@@ -202,7 +228,7 @@ ATTENTION_ROLLOUT = Method(
     signed=False,
     cite="abnar2020quantifying",
     version=1,
-    inputs=("image",),
+    inputs=("image", "words"),
     attends=True,
 )
 GRADIENT_ATTENTION = Method(
@@ -213,7 +239,7 @@ GRADIENT_ATTENTION = Method(
     signed=False,
     cite="chefer2021generic",
     version=1,
-    inputs=("image",),
+    inputs=("image", "words"),
     attends=True,
 )
 LEGRAD = Method(
@@ -224,7 +250,7 @@ LEGRAD = Method(
     signed=False,
     cite="bousselham2024legrad",
     version=1,
-    inputs=("image",),
+    inputs=("image", "words"),
     attends=True,
 )
 TOKEN_GRAD_CAM = Method(

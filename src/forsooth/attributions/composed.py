@@ -95,8 +95,26 @@ def layer_norm(call: Call) -> Tensor:
     return result
 
 
+def rms_norm(call: Call) -> Tensor:
+    """x · (mean square + eps)^-½ · weight over the last axes, as `rms_norm` has it."""
+    axes = tuple(range(-len(call.argument(1, "normalized_shape")), 0))
+    result = call.x * (call.x.square().mean(axes, keepdim=True) + epsilon_of(call)).pow(-0.5)
+    weight = call.argument(2, "weight")
+    if weight is not None:
+        result = result * weight
+    return result
+
+
+def epsilon_of(call: Call) -> float:
+    """What a call of `rms_norm` adds to the mean square; PyTorch takes the least step of its numbers by default."""
+    given: float | None = call.argument(3, "eps")
+    if given is None:
+        return torch.finfo(call.x.dtype).eps
+    return given
+
+
 ATTENTIONS: dict[str, Written] = {
     "scaled_dot_product_attention": attention,
     "multi_head_attention_forward": multi_head_attention,
 }
-COMPOSED: dict[str, Written] = {**ATTENTIONS, "layer_norm": layer_norm}
+COMPOSED: dict[str, Written] = {**ATTENTIONS, "layer_norm": layer_norm, "rms_norm": rms_norm}

@@ -39,7 +39,7 @@ from forsooth.records import Method, UsageError
 
 ELEMENTWISE = names(
     "abs celu clamp clamp_max clamp_min elu exp gelu hardshrink hardsigmoid hardswish hardtanh leaky_relu log log1p "
-    "logsigmoid mish pow prelu relu relu6 selu sigmoid silu softplus softshrink softsign sqrt square tanh "
+    "logsigmoid mish pow prelu relu relu6 rsqrt selu sigmoid silu softplus softshrink softsign sqrt square tanh "
     "tanhshrink threshold"
 )
 Softmax = Literal["rescale", "gradient"]

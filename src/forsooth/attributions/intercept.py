@@ -123,7 +123,7 @@ class Intercept(TorchFunctionMode):
         return result
 
 
-OF_TRANSFORMERS = ("layer_norm", "softmax", "scaled_dot_product_attention", "multi_head_attention_forward")
+OF_TRANSFORMERS = ("layer_norm", "rms_norm", "softmax", "scaled_dot_product_attention", "multi_head_attention_forward")
 
 
 def follow(rule: Rule, call: Call) -> Any:

@@ -9,6 +9,7 @@ from forsooth.games.draws import one_for_each
 from forsooth.games.values import Model, target_outputs
 from forsooth.records import Method, UsageError
 
+AT_ONCE = 2**18  # entries of the perturbations of inputs solved together: more would leave the cache
 WIDTH = 0.75  # of the kernel of LIME for tables, times the root of the number of features
 
 
@@ -42,47 +43,51 @@ def pattern_local(
     one_for_each(generators, x)
     rows = fit.to(x).flatten(1).double()
     features = x.flatten(1).double()
-    result = torch.empty_like(features)
-    for i, generator in enumerate(generators):
-        points = perturbed(features[i], rows.std(0), samples, generator)
-        outputs = target_outputs(model, points.to(x).view(-1, *x.shape[1:]), target[i].expand(len(points)))
-        weight = surrogate(points, outputs.double(), features[i], rows.std(0))
-        result[i] = local_covariance(rows, features[i], neighbours, weight)
-    return result.view_as(x).to(x)
+    count = samples or max(1000, 2 * features.shape[1])
+    parts = []
+    for some in torch.arange(len(x)).split(max(1, AT_ONCE // (count * features.shape[1]))):
+        here = features[some]
+        points = torch.stack([perturbed(features[i], rows.std(0), count, generators[i]) for i in some.tolist()])
+        asked = points.to(x).view(-1, *x.shape[1:])
+        outputs = target_outputs(model, asked, target[some].repeat_interleave(count)).view(len(some), count)
+        weight = surrogate(points, outputs.double(), here, rows.std(0))
+        parts.append(local_covariance(rows, here, neighbours, weight))
+    return torch.cat(parts).view_as(x).to(x)
 
 
-def perturbed(x: Tensor, spread: Tensor, samples: int | None, generator: torch.Generator) -> Tensor:
-    """Points (samples, features) around x (features,), the first of them x itself."""
-    count = samples or max(1000, 2 * len(x))
+def perturbed(x: Tensor, spread: Tensor, count: int, generator: torch.Generator) -> Tensor:
+    """Points (count, features) around x (features,), the first of them x itself."""
     noise = torch.randn(count, len(x), generator=generator, dtype=torch.float64).to(x)
     noise[0] = 0
     return x + noise * spread
 
 
 def surrogate(points: Tensor, outputs: Tensor, x: Tensor, spread: Tensor) -> Tensor:
-    """Coefficients (features,) of a ridge of outputs (m,) on points (m, features), near ones counting more.
+    """Coefficients (n, features) of a ridge of outputs (n, m) on points (n, m, features), near ones counting more.
 
     Features are measured in their spread, so that the penalty weighs all alike; one that never varies gets zero.
     """
     unit = torch.where(spread > 0, spread, 1.0)
-    design = (points - x) / unit
-    near = (-design.square().sum(1) / (WIDTH**2 * len(x))).exp()
-    share = near / near.sum()
+    design = (points - x[:, None]) / unit
+    near = (-design.square().sum(2) / (WIDTH**2 * x.shape[1])).exp()  # (n, m)
+    share = (near / near.sum(1, keepdim=True))[:, None]  # (n, 1, m)
     centred = design - share @ design
-    weighted = centred * near[:, None]
-    gram = centred.T @ weighted
-    gram.diagonal().add_(1.0)
-    return torch.linalg.solve(gram, weighted.T @ (outputs - share @ outputs)) / unit
+    weighted = (centred * near[:, :, None]).mT
+    gram = weighted @ centred
+    gram.diagonal(dim1=1, dim2=2).add_(1.0)
+    goal = weighted @ (outputs - (share @ outputs[:, :, None])[:, 0])[:, :, None]
+    return torch.cholesky_solve(goal, torch.linalg.cholesky(gram))[:, :, 0] / unit
 
 
 def local_covariance(rows: Tensor, x: Tensor, neighbours: float, weight: Tensor) -> Tensor:
-    """Cov(rows) w (features,), with rows (k, features) counting by their distance to x; never the whole matrix."""
-    distance = (rows - x).square().sum(1)
+    """Cov(rows) w (n, features), with rows (k, features) counting by their distance to x; never the whole matrix."""
+    distance = torch.stack([(rows - one).square().sum(1) for one in x])  # (n, k)
     nearest = max(2, round(neighbours * len(rows)))
-    width = distance.kthvalue(nearest).values.clamp(min=torch.finfo(rows.dtype).tiny)
-    near = (-distance / (2 * width)).softmax(0)  # (k,), summing to 1
-    centred = rows - near @ rows
-    return centred.T @ (near * (centred @ weight))
+    width = distance.kthvalue(nearest, dim=1, keepdim=True).values.clamp(min=torch.finfo(rows.dtype).tiny)
+    near = (-distance / (2 * width)).softmax(1)  # each row sums to 1
+    middle = near @ rows  # (n, features)
+    along = weight @ rows.T - (middle * weight).sum(1, keepdim=True)  # (n, k)
+    return (near * along) @ rows - (near * along).sum(1, keepdim=True) * middle
 
 
 PATTERN_LOCAL = Method(

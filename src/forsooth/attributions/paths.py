@@ -25,7 +25,7 @@ def integrated_gradients(
     baseline  (*shape); None: zeros
     returns   (n, *shape), summing to f(x) - f(baseline) up to the error of the rule
 
-    [sundararajan2017axiomatic].
+    [sundararajan2017axiomatic]. Across kinks of ReLUs that error falls as 1 / steps: of 50 it may be 0.002.
     """
     places, shares = (quadrature.to(x) for quadrature in gauss_legendre(steps))
     start = absent(x, baseline)

@@ -138,7 +138,8 @@ def attn_lrp(model: nn.Module, x: Tensor, target: Tensor) -> Tensor:
     returns  (n, *shape); sums to the target's output less what biases and the constants of the expansions keep
 
     [achtibat2024attnlrp], with the ε rule in all layers. GELU and SiLU hand relevance through; layer normalisation is
-    an affine layer whose deviation is a constant. Without attention it is `lrp`.
+    an affine layer whose deviation is a constant, and so is `rms_norm`. Without attention it is `lrp`. What the
+    constants of the expansions keep may be a third of the output; `cp_lrp` keeps nothing there.
     """
     return propagated(model, x, target, method="attn_lrp", rules=ATTN_RULES)
 

@@ -28,6 +28,7 @@ from forsooth.attributions.transformers import (
     factors,
     made_by,
     normalisation,
+    rms_normalisation,
     share_product,
     share_softmax,
 )
@@ -105,7 +106,8 @@ class RelevanceRules:
         rules |= dict.fromkeys(AFFINE, self.affine)
         rules |= dict.fromkeys(ACTIVATIONS, self.activation)
         if self.rules.attention != "refuse":
-            rules |= {"softmax": self.attended, "layer_norm": self.normalised, **dict.fromkeys(PRODUCTS, self.product)}
+            rules |= {"softmax": self.attended, "layer_norm": self.normalised, "rms_norm": self.normalised}
+            rules |= dict.fromkeys(PRODUCTS, self.product)
         return rules
 
     def product(self, call: Call) -> Tensor:
@@ -131,7 +133,8 @@ class RelevanceRules:
         return out
 
     def normalised(self, call: Call) -> Tensor:
-        handed = hand_over(self.rules.share, normalisation(call), self.kept, next(self.place))
+        layer = {"layer_norm": normalisation, "rms_norm": rms_normalisation}[call.name](call)
+        handed = hand_over(self.rules.share, layer, self.kept, next(self.place))
         return self.noted(Backward.apply(call.x, lambda _: call(), handed))
 
     def noted(self, out: Tensor) -> Tensor:

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from forsooth.attributions.affine import Affine
 from forsooth.attributions.calls import Call
+from forsooth.attributions.composed import epsilon_of
 from forsooth.attributions.intercept import OURS
 from forsooth.attributions.shares import Shared, stabilised
 
@@ -58,6 +59,16 @@ def normalisation(call: Call) -> Affine:
     if weight is not None:
         scale = scale * weight
     return Affine("mix", lambda x, w: (x - x.mean(axes, keepdim=True)) * w, scale, call.argument(3, "bias"))
+
+
+def rms_normalisation(call: Call) -> Affine:
+    """Normalisation by the root of the mean square as a scaling: that root is taken as a constant."""
+    axes = tuple(range(-len(call.argument(1, "normalized_shape")), 0))
+    scale = (call.x.detach().square().mean(axes, keepdim=True) + epsilon_of(call)).rsqrt()
+    weight = call.argument(2, "weight")
+    if weight is not None:
+        scale = scale * weight
+    return Affine("scale", torch.mul, scale)
 
 
 def made_by(tensor: Tensor, nodes: Iterable[Any]) -> bool:

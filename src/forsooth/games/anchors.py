@@ -58,11 +58,17 @@ def fitted(masks: Tensor, weights: Tensor, gains: Tensor, total: Tensor, group: 
 def sides_of(
     masks: Tensor, weights: Tensor, gains: Tensor, total: Tensor, group: Tensor
 ) -> list[tuple[Tensor, Tensor]]:
-    """Of the normal equations, of the whole layers and of each group."""
-    sides = []
-    for one in range(-1, int(group.max()) + 1):
-        own = group == one
-        sides.append(sums(masks[own], weights[own], gains[:, own], total))
+    """Of the normal equations, of the whole layers and of each group.
+
+    A group is coalitions and behind them their complements, which see the same rows with the other sign: one row of the
+    difference says what both do, and halves the work.
+    """
+    whole = group < 0
+    sides = [sums(masks[whole], weights[whole], gains[:, whole], total)]
+    for one in range(int(group.max()) + 1):
+        ours, theirs = (group == one).nonzero()[:, 0].chunk(2)
+        odd = (gains[:, ours] - gains[:, theirs] + total[:, None]) / 2
+        sides.append(sums(masks[ours], 2 * weights[ours], odd, total))
     return sides
 
 

@@ -56,8 +56,9 @@ def inner_layers(count: int, samples: int) -> tuple[int, int]:
 
 def subsets(count: int, sizes: Tensor, generator: torch.Generator) -> Tensor:
     """One uniform subset of `count` players for each of `sizes` (m,). Returns (m, count) bool."""
-    ranks = torch.rand(len(sizes), count, generator=generator).argsort(dim=1).argsort(dim=1)
-    return ranks < sizes[:, None]
+    order = torch.rand(len(sizes), count, generator=generator).argsort(dim=1)
+    first = torch.arange(count) < sizes[:, None]  # of each order, so many
+    return torch.zeros_like(first).scatter_(1, order, first)
 
 
 def whole_layer(count: int, size: int) -> Iterator[Tensor]:

@@ -50,9 +50,18 @@ def elementary(total: Tensor, count: int, size: int) -> Tensor:
 
 
 def sets(signs: Tensor, other: Tensor, prior: Prior) -> Tensor:
-    """The mean over sets T of Π_{i in T} z_i z'_i, weighed by the prior: (m, k) of signs (m, p) and (k, p)."""
+    """The mean over sets T of Π_{i in T} z_i z'_i, weighed by the prior: (m, k) of signs (m, p) and (k, p).
+
+    Two rows matter by how many signs they share alone, so there are only p + 1 such means: they are looked up.
+    """
     count = signs.shape[1]
-    same = signs @ other.T
+    shared = (signs.float() @ other.float().T + count) / 2  # whole numbers, which floats hold
+    return means_by_shared(count, prior, signs)[shared.long()]
+
+
+def means_by_shared(count: int, prior: Prior, like: Tensor) -> Tensor:
+    """The mean of `sets` for rows of `count` signs that share none, one, … all of them: (count + 1,)."""
+    same = torch.arange(-count, count + 1, 2).to(like)
     means = [prior.weight(size) * elementary(same, count, size) / math.comb(count, size) for size in SIZES]
     return torch.stack(means).sum(0)
 

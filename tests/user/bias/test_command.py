@@ -141,7 +141,7 @@ def test_the_users_own_files_are_not_written_over(folder):
         (["--inputs", "broken.safetensors"], "`inputs` must be a file of plain numbers, got broken.safetensors"),
         (["--target", "2"], "`target` must lie in [0, 1], as the model has 2 outputs, got 2"),
         (["--target", "last"], "`target` must be a .npy, .npz or .safetensors file, got last"),
-        (["--permutations", "many"], "`permutations` must be a whole number of at least 2, or exact, got 'many'"),
+        (["--permutations", "many"], "`permutations` must be a whole number of at least 2, exact or auto, got 'many'"),
         (["--methods", "lmie"], "`methods` must be a known name, got 'lmie'; did you mean lime"),
         (["--workers", "-1", "--out", "answer"], "`workers` must be at least 1, got -1"),
         (["--device", "tpu"], "`device` must be a known name, got 'tpu'"),

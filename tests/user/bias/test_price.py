@@ -8,12 +8,15 @@ import torch
 from torch import nn
 
 import forsooth
+from forsooth import attributions
 from forsooth.progress import Silent
 from forsooth.records import UsageError
+from forsooth.seeds import generator, generators
 from forsooth.user.bias import price
 from forsooth.user.bias.prepare import prepare
 from forsooth.user.bias.request import BiasRequest
 
+METHODS = {method.name: method for method in attributions.METHODS}
 LARGE = torch.rand(4, 3, 224, 224)
 NET = nn.Sequential(nn.Conv2d(3, 2, 7, stride=16), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(2, 2))
 
@@ -45,14 +48,64 @@ def test_fifty_million_forwards_a_map_are_refused_before_they_begin():
 def test_long_work_is_told_and_short_work_is_not(monkeypatch):
     monkeypatch.setattr(price, "seconds_of_one", lambda subject: 0.01)
     heard = Listening()
-    price.told(subject(), heard, workers=2)
+    methods = [METHODS[name] for name in ("gradient", "smooth_grad", "lime", "shapley_sampling", "random")]
+    price.told(subject(anchor="permutations"), methods, heard, workers=2)
     assert heard.heard == [
-        "Shapley values: 504,016 forwards (4 inputs, 63,002 for each, twice), about 42 min; cheaper are fewer inputs, "
-        "larger players (grid:N) or anchor leverage, at a fifth to a tenth of the forwards"
+        "Shapley values: 504,016 forwards (4 inputs, 63,002 for each, twice), about 42 min; methods: about 15,716, "
+        "79 s; cheaper are fewer inputs, larger players (grid:N), fewer permutations or anchor leverage, at a fifth to "
+        "a tenth of the forwards"
     ]
     heard.heard.clear()
-    price.told(subject(anchor="leverage", permutations=100), heard, workers=2)
+    price.told(subject(anchor="leverage", permutations=50), [], heard, workers=2)
     assert heard.heard == []
+
+
+def test_large_images_have_an_anchor_of_some_minutes_by_default():
+    """Twenty inputs through a network of 6 ms were 2.7 hours of walks."""
+    own = subject()
+    assert (own.request.anchor, own.request.permutations, own.forwards()) == ("leverage", 200, 1262)
+    assert 20 * 2 * own.forwards() * 0.006 < 6 * 60 and price.solving(own) < 10
+    assert subject(anchor="leverage").forwards() == 6302
+    assert subject(permutations=1000).request.anchor == "permutations"
+    assert subject(anchor="permutations").forwards() == 63_002
+    assert subject(players="grid:32", permutations=10).request.anchor == "permutations"
+    small = subject(inputs=LARGE[:, :, :8, :8], model=nn.Sequential(nn.Flatten(), nn.Linear(192, 2)))
+    assert (small.request.anchor, small.request.permutations) == ("permutations", 1000)
+
+
+def test_days_of_work_are_refused_before_they_begin(monkeypatch):
+    monkeypatch.setattr(price, "seconds_of_one", lambda subject: 20.0)
+    with pytest.raises(
+        UsageError, match=r"`budget_seconds` must be at least 201,9\d\d, about 56.1 h \(56.1 h for .*, got 86,400;"
+    ):
+        price.told(subject(), [], Listening(), workers=1)
+    price.told(subject(budget_seconds=300_000), [], Listening(), workers=1)
+
+
+def test_what_methods_ask_themselves_is_counted():
+    """Against a model that counts the inputs it is asked about."""
+    own = subject()
+    for name in ("kernel_shap", "lime", "shapley_sampling", "pfi", "occlusion"):
+        asked = price.forwards_of(METHODS[name], own)
+        if name == "occlusion":
+            assert asked == 64
+            continue
+        seen = []
+
+        def counting(x, seen=seen):
+            seen.append(len(x))
+            return x.flatten(1)[:, :2]
+
+        x = torch.rand(1, 64)
+        draws = {"generator": generator(0, "a"), "generators": generators(0, "a", range(1)), "background": x}
+        METHODS[name](counting, x, torch.tensor([0]), **draws)
+        assert 0.4 < sum(seen) / asked < 1.5, name
+
+
+def test_the_least_squares_itself_is_in_the_time():
+    own = subject(players="grid:32", anchor="leverage")
+    assert own.seats.count == 1024 and price.solving(own) > 60
+    assert price.solving(subject(anchor="permutations")) == 0
 
 
 def test_the_time_of_a_forward_is_measured():
@@ -92,15 +145,20 @@ def test_leverage_is_an_anchor():
 
 
 def test_what_was_kept_before_there_was_a_choice_still_serves():
-    request = BiasRequest(model="own_models:FOREST", inputs="x.npy")
+    request = BiasRequest(model="own_models:FOREST", inputs="x.npy", anchor="permutations", permutations=1000)
     words = request.words()
-    assert words is not None and "anchor" not in words and "budget" not in words
+    assert words is not None and not {"anchor", "budget", "budget_seconds"} & set(words)
+    assert BiasRequest.of_words(words).anchor == "permutations"
     assert BiasRequest(model="own_models:FOREST", inputs="x.npy", anchor="leverage").words()["anchor"] == "leverage"
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
-    [({"anchor": "leverages"}, "did you mean leverage"), ({"budget": 0}, "`budget` must be a whole number")],
+    [
+        ({"anchor": "leverages"}, "did you mean leverage"),
+        ({"budget": 0}, "`budget` must be a whole number"),
+        ({"budget_seconds": 0}, "`budget_seconds` must be above 0"),
+    ],
 )
 def test_wrong_words_are_refused(words, message):
     with pytest.raises(UsageError, match=message):

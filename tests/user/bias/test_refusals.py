@@ -110,8 +110,11 @@ def test_a_model_that_does_not_listen():
         ({"players": "units:conv"}, r"`players` units:conv must be asked of a torch module, got a function"),
         ({"data": np.zeros((3, 5))}, r"`data` must have shape \('k', 6\), got \(3, 5\)"),
         ({"inputs": X[:1]}, r"`data` must hold more than one input for the baseline mean, got one"),
-        ({"permutations": 1}, r"`permutations` must be a whole number of at least 2, or exact, got 1"),
-        ({"permutations": "exactly"}, r"`permutations` must be a whole number of at least 2, or exact, got 'exactly'"),
+        ({"permutations": 1}, r"`permutations` must be a whole number of at least 2, exact or auto, got 1"),
+        (
+            {"permutations": "exactly"},
+            r"`permutations` must be a whole number of at least 2, exact or auto, got 'exactly'",
+        ),
         ({"output": "logit"}, r"`output` must be a known name, got 'logit'; did you mean logits"),
         ({"channels": "max"}, r"`channels` must be a known name, got 'max'; did you mean max_abs"),
         ({"methods": ["salency"]}, r"`methods` must be a known name, got 'salency'; did you mean saliency"),

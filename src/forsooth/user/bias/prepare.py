@@ -16,13 +16,12 @@ from forsooth.plain import remembered
 from forsooth.records import Facts, UsageError
 from forsooth.suites import choose
 from forsooth.user.bias.request import BiasRequest
-from forsooth.user.bias.seats import is_exact, seated
+from forsooth.user.bias.seats import is_exact, large_image, seated, with_anchor
 from forsooth.user.bias.subject import Stage, Subject
 from forsooth.user.requests import rebuilt
 
 REFERENCES = 1_000  # of the data: averaged into the baseline, and given to methods that read training inputs
 PREDICTED = 10_000  # of the data: asked for their predicted class, so that all classes are among the references
-LARGE = 64  # pixels from which patches play by default
 GRID = 8  # and how many of these along each axis
 MEANS = ("mean", "channel_mean", "blur")  # baselines between the numbers of the data
 WHOLE = {torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64}
@@ -57,6 +56,7 @@ def prepare(thing: Any, request: BiasRequest) -> Subject:
     stage = cut(adapted, request.players)
     request = replace(request, players=by_default(request.players, adapted, stage.reached(x[:1])))
     seats = seated(request.players, stage.reached(x[:1]))
+    request = with_anchor(request, seats, x.shape[1:])
     references = stage.reached(references_of(request, adapted.model, data, outputs))
     stage = behind_rows(stage, references, request.baseline)
     request = replace(request, baseline=token_or_kind(request.baseline, adapted, x))
@@ -205,9 +205,8 @@ def by_default(given: Any, adapted: models.Adapted, shown: Tensor) -> Any:
     if adapted.embed is not None:
         return "words"
     shape = tuple(shown.shape[1:])
-    axes = players.spatial(shape)
-    if len(shape) > 2 and torch.Size(axes).numel() > LARGE:
-        return f"grid:{min(GRID, *axes)}"
+    if large_image(shape):
+        return f"grid:{min(GRID, *players.spatial(shape))}"
     return "pixels"
 
 
@@ -258,4 +257,4 @@ def digest(request: BiasRequest, model: str, *tensors: Tensor) -> str:
 @remembered(1)
 def prepare_again(words: Facts, digest: str) -> Subject:
     """The subject of a task's words in this process: read and built once, and the same as where the work began."""
-    return rebuilt(prepare, BiasRequest(**words), digest)
+    return rebuilt(prepare, BiasRequest.of_words(words), digest)

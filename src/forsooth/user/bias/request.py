@@ -9,8 +9,9 @@ from forsooth.records import Facts, UsageError
 from forsooth.user.requests import plain_words
 
 BUDGET = 50_000_000
+BUDGET_SECONDS = 86_400
 KNOWN = {
-    "anchor": ("permutations", "leverage"),
+    "anchor": ("auto", "permutations", "leverage"),
     "output": ("logits", "probabilities"),
     "channels": ("signed_max", "max_abs", "sum"),
     "device": ("auto", "cpu", "cuda"),
@@ -27,10 +28,12 @@ class BiasRequest:
     target        None: the predicted class; a class; one for each input (n,), in memory or in a file
     players       auto (words of a text, pixels or features while they are few, else patches), pixels, features, words,
                   grid:N, units:LAYER, or integer labels (*spatial) or (*shape)
-    permutations  random orders of joining, or "exact"
+    permutations  random orders of joining, or "exact"; auto: 1,000, and 200 where `auto` chose leverage
     anchor        permutations: walks along these orders; leverage: least squares with a tenth of their forwards, a
-                  fifth above 64 players
+                  fifth above 64 players; auto: leverage where nobody gave permutations, for up to 256 players
+                  of an image of more than 64 pixels
     budget        most forwards for all Shapley values
+    budget_seconds  most seconds that all work may be thought to take
     baseline      auto: rows for a table with text, categories or gaps, else mean; mean, channel_mean, zero, blur;
                   rows or rows:N: values of N rows of the data, over which the outputs are averaged; or values (*shape)
                   or (n, *shape)
@@ -45,22 +48,28 @@ class BiasRequest:
     methods: tuple[MethodLike, ...] = ()
     target: Any = None
     players: Any = "auto"
-    permutations: int | str = 1000
+    permutations: int | str = "auto"
     baseline: Any = "auto"
     data: Any = None
     output: str = "logits"
     channels: str = "signed_max"
     device: str = "auto"
     seed: int = 0
-    anchor: str = "permutations"
+    anchor: str = "auto"
     budget: int = BUDGET
+    budget_seconds: float = BUDGET_SECONDS
 
     def words(self) -> Facts | None:
         """What decides the games, as plain values that a task can carry; None where something lives in memory."""
-        words = plain_words(self, without=("methods", "budget"))
+        words = plain_words(self, without=("methods", "budget", "budget_seconds"))
         if words is not None and words["anchor"] == "permutations":
             del words["anchor"]  # what was finished before there was a choice still serves
         return words
+
+    @classmethod
+    def of_words(cls, words: Facts) -> "BiasRequest":
+        """The request that these `words` decide."""
+        return cls(**{"anchor": "permutations", **words})
 
     def check(self) -> None:
         """UsageError where a word is on no list."""
@@ -70,7 +79,11 @@ class BiasRequest:
                 raise unknown(str(word), words, argument=argument)
         count = self.permutations
         whole = isinstance(count, int) and not isinstance(count, bool) and count >= 2
-        if count != "exact" and not whole:
-            raise UsageError(f"`permutations` must be a whole number of at least 2, or exact, got {count!r}")
+        if count not in ("exact", "auto") and not whole:
+            raise UsageError(f"`permutations` must be a whole number of at least 2, exact or auto, got {count!r}")
         if not isinstance(self.budget, int) or self.budget < 1:
             raise UsageError(f"`budget` must be a whole number of at least 1, got {self.budget!r}")
+        if isinstance(self.budget_seconds, bool) or not isinstance(self.budget_seconds, int | float):
+            raise UsageError(f"`budget_seconds` must be a number of seconds, got {self.budget_seconds!r}")
+        if not self.budget_seconds > 0:
+            raise UsageError(f"`budget_seconds` must be above 0, got {self.budget_seconds}")

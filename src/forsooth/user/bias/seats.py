@@ -1,15 +1,22 @@
 """Who plays on the user's inputs, and whether they are few enough for all their coalitions."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from forsooth.adapters import inputs
 from forsooth.games import players
 from forsooth.games.shapley import MOST_PLAYERS
 from forsooth.records import UsageError
+from forsooth.user.bias.request import BiasRequest
 
+LARGE = 64  # pixels of an image from which patches play by default
+MOST_OF_LEVERAGE = 256  # players up to which the least squares itself takes little beside the forwards that it saves
+PERMUTATIONS = 1000
+PERMUTATIONS_OF_IMAGES = 200  # that a least squares stands for by default, so that large images take minutes
 NOUNS = {"words": "words", "grid": "patches", "pixels": "pixels"}  # what a player is called
 
 
@@ -47,6 +54,25 @@ def labels_of(given: Any, shape: tuple[int, ...]) -> tuple[Tensor, str]:
     if given == "pixels" and len(shape) == 1:
         noun = "features"
     return labels, noun
+
+
+def large_image(shape: Sequence[int]) -> bool:
+    """Whether inputs of this shape are images of so many pixels that a forward is not cheap."""
+    return len(shape) > 2 and torch.Size(players.spatial(tuple(shape))).numel() > LARGE
+
+
+def with_anchor(request: BiasRequest, seats: Seats, shape: Sequence[int]) -> BiasRequest:
+    """The request with the anchor and the permutations that `auto` stands for; inputs have this shape."""
+    anchor = request.anchor
+    count = request.permutations
+    if anchor == "auto":
+        anchor = "permutations"
+        if count == "auto" and large_image(shape) and seats.count <= MOST_OF_LEVERAGE:
+            anchor = "leverage"
+            count = PERMUTATIONS_OF_IMAGES
+    if count == "auto":
+        count = PERMUTATIONS
+    return replace(request, anchor=anchor, permutations=count)
 
 
 def is_exact(permutations: int | str, count: int) -> bool:

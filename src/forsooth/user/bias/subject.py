@@ -12,6 +12,8 @@ from forsooth.records import Facts, UsageError
 from forsooth.user.bias.request import BiasRequest
 from forsooth.user.bias.seats import Seats, sampled_forwards
 
+AT_ONCE = 8  # inputs played in one task, so that little is lost when the work is stopped
+BACKGROUND = 100  # inputs handed to methods as background
 BEFORE_LAYER = 256  # inputs sent through the part before a layer at once
 FEW = 64  # players up to which a tenth of the forwards of walks is enough for least squares; a fifth above
 SHARE_OF_FEW = 10

@@ -27,7 +27,7 @@ from forsooth.user.bias import page, price, words
 from forsooth.user.bias.prepare import prepare, prepare_again
 from forsooth.user.bias.request import BiasRequest
 from forsooth.user.bias.result import END, BiasResult, Judged, tabled
-from forsooth.user.bias.subject import Subject
+from forsooth.user.bias.subject import AT_ONCE, BACKGROUND, Subject
 from forsooth.user.requests import BLIND, answer_folder, suited
 from forsooth.user.steps import (
     Cells,
@@ -62,8 +62,6 @@ UNREADABLE = (
     "reads numbers, and this table is played by values: what hides whole columns can be asked (kernel_shap, lime, "
     "pfi …), and a forsooth.Method with hides=True, which is given the numbers of values, and hides one by 0"
 )
-AT_ONCE = 8  # inputs played in one task, so that little is lost when the work is stopped
-BACKGROUND = 100  # inputs handed to methods as background
 SQUARE = 5_000  # most players of methods that solve a system of players × players
 
 
@@ -81,9 +79,10 @@ def answer(
         subject = prepare(thing, request)
         chosen = chosen_methods(subject)
         progress = progress or fitting_progress()
-        price.told(subject, progress, workers=workers)
+        able = [one for one in chosen if not unable(one, subject)]
+        price.told(subject, [one.method for one in able if not one.own], progress, workers=workers)
         folder = answer_folder(out, "bias")
-        steps = steps_of(subject, [one for one in chosen if not unable(one, subject)])
+        steps = steps_of(subject, able)
         shared = shared_arguments(subject.request.words(), subject.digest, chosen)
         cells = carry_out(steps, shared, folder, workers=workers, progress=progress)
     prepare_again.forget()  # type: ignore[attr-defined]
