@@ -37,8 +37,9 @@ MAY_IMPORT = {
     "processes": {"records", "schedule", "service"},
     "cluster": {"records", "schedule", "store"},
     "surroundings": {"importing"},
-    "isolation": {"chunks", "records"},
-    "nursery": {"chunks", "isolation"},
+    "mirror": set(),
+    "isolation": {"chunks", "mirror", "records"},
+    "nursery": {"chunks", "isolation", "mirror"},
     "group": {"chunks", "records"},
     "shared": {"records"},
     "engine": {
