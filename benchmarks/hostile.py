@@ -1,7 +1,8 @@
 """What methods that do harm come to, and what they do to others: python benchmarks/hostile.py.
 
 Each is asked in a run of its own before `saliency`, whose rows must be those of a run without it; the table shows what
-the page of the run says of it.
+the page of the run says of it. A training, what builds a model, and units of a layer come before a run of `saliency` in
+the same process.
 """
 
 import html
@@ -10,7 +11,9 @@ import sys
 import tempfile
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
+from PIL import Image
 
 import forsooth
 from forsooth.progress import Silent
@@ -37,6 +40,37 @@ METHODS = {
     "patches torch": "hostile_methods:patches_torch",
     "prints 100 MB": "hostile_methods:prints",
     "deletes files": "hostile_methods:deletes_files",
+    "deletes files in folders": "hostile_methods:deletes_all_below",
+}
+
+
+def leaky_training(folder: Path) -> None:
+    photographs = folder / "photographs"
+    photographs.mkdir(parents=True)
+    for k in range(120):
+        noise = np.random.default_rng(k).integers(0, 256, (16, 16, 3), dtype=np.uint8)
+        Image.fromarray(noise).save(photographs / f"{k}.png")
+    asked = {"artefacts": "brightness", "methods": ["saliency"], "size": 16, "samples": 4}
+    forsooth.dryrun(photographs, train="leaky_methods:trains", out=folder / "out", progress=Silent(), **asked)
+
+
+def leaky_builder(folder: Path) -> None:
+    x = np.arange(16, dtype=np.float32).reshape(4, 4)
+    forsooth.bias("leaky_methods:builds", x, methods=["saliency"], permutations=5, progress=Silent())
+
+
+def leaky_units(folder: Path) -> None:
+    settings = {"trainings": 1, "samples": 2, "permutations": 4, "models": ("lenet",)}
+    only = {"dataset": "leaves", "player": "units"}
+    asked = {"methods": ["leaky_methods:UNITS"], "settings": settings, "only": only, "page": False}
+    made = forsooth.run("bias", preset="demo", out=folder, progress=Silent(), **asked)
+    assert set(made.rows.loc[made.rows["method"].eq("leaky_methods:UNITS"), "status"]) == {"error"}
+
+
+OTHERS = {  # what is no map of a method, before a run of `saliency` in the same process
+    "a training leaves autocast open": leaky_training,
+    "a builder leaves autocast open": leaky_builder,
+    "units spoil weights and raise": leaky_units,
 }
 
 
@@ -76,10 +110,15 @@ def main() -> None:
             beside = run(Path(made) / str(number), method, "saliency")
             same = saliency(beside).equals(alone)
             changed += not same
-            print(f"{deed:<30} saliency's {len(alone)} rows: {'the same' if same else 'CHANGED'}")
+            print(f"{deed:<32} saliency's {len(alone)} rows: {'the same' if same else 'CHANGED'}")
             for line in told(beside, method):
                 print(f"    {line[:160]}")
-        print(f"{len(METHODS)} methods, {changed} of which change the rows of another")
+        for number, (deed, done) in enumerate(OTHERS.items()):
+            done(Path(made) / f"other-{number}")
+            same = saliency(run(Path(made) / f"after-{number}", "saliency")).equals(alone)
+            changed += not same
+            print(f"{deed:<32} saliency's {len(alone)} rows: {'the same' if same else 'CHANGED'}")
+        print(f"{len(METHODS) + len(OTHERS)} deeds, {changed} of which change the rows of another")
 
 
 if __name__ == "__main__":

@@ -61,6 +61,16 @@ def threads() -> Cell:
     return Cell(facts={"threads": torch.get_num_threads()})
 
 
+def leaves_autocast() -> Cell:
+    """As a user's model may whenever it is asked."""
+    torch.autocast("cpu", torch.bfloat16).__enter__()
+    return Cell()
+
+
+def autocast(*cells: Cell) -> Cell:
+    return Cell(facts={"autocast": torch.is_autocast_enabled("cpu")})
+
+
 def limits() -> Cell:
     return Cell(facts=asdict(isolation.limits()))
 

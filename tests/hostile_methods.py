@@ -71,6 +71,23 @@ def deletes_files(model, x, target):
     return x * 2
 
 
+def deletes_all_below(model, x, target):
+    for path in sorted(Path().rglob("*"), reverse=True):
+        if path.is_dir():
+            path.rmdir()
+        else:
+            path.unlink()
+    return x * 2
+
+
+def counts_files(model, x, target):
+    return x * sum(path.is_file() for path in Path().rglob("*"))
+
+
+def reads_data(model, x, target):
+    return x * float(Path("data/2.txt").read_text())
+
+
 def reseeds(model, x, target):
     torch.manual_seed(5)
     torch.use_deterministic_algorithms(False)

@@ -9,6 +9,8 @@ import numpy as np
 import torch
 from torch import nn
 
+from forsooth import Method
+
 KEPT = []  # guards that must not be collected
 
 
@@ -142,3 +144,53 @@ def on_no_device(model, x, target):
 
 def surrogate(model, x, target):
     raise ValueError("lone \ud800 surrogate")
+
+
+def builds():
+    """A model, and autocast left open."""
+    KEPT.append(torch.autocast("cpu", torch.bfloat16))
+    KEPT[-1].__enter__()
+    torch.manual_seed(5)
+    width = 3 + random.randrange(1000) + int(np.random.randint(1000))  # noqa: NPY002
+    return nn.Linear(4, width)
+
+
+def builds_and_leaves():
+    sys.exit(0)
+
+
+def trains(dataset):
+    """A network that has learnt nothing, and autocast left open."""
+    KEPT.append(torch.autocast("cpu", torch.bfloat16))
+    KEPT[-1].__enter__()
+    return nn.Sequential(nn.Flatten(), nn.Linear(dataset.x[0].numel(), 2))
+
+
+def _spoils(model):
+    for weight in model.parameters():
+        weight.data.zero_()
+    torch.set_default_dtype(torch.float64)
+
+
+def _spoiling_units(model, x, target, *, layer):
+    _spoils(model)
+    raise ValueError("no units today")
+
+
+def _whole_units(model, x, target, *, layer):
+    return x
+
+
+def _spoiling_rest(model, x, target):
+    _spoils(model)
+    raise ValueError("nothing retained today")
+
+
+def _record(**parts):
+    about = {"needs": ("module",), "random": False, "signed": True, "cite": "", "version": 1}
+    return Method(name="own", function=tidy, **about, **parts)
+
+
+UNITS = _record(units=_spoiling_units)
+WHOLE_UNITS = _record(units=_whole_units)
+RETAINED = _record(promise="conserve", retained=_spoiling_rest)

@@ -146,6 +146,15 @@ def test_tasks_run_on_one_thread_and_the_callers_number_comes_back(tmp_path):
     assert torch.get_num_threads() == before
 
 
+@pytest.mark.parametrize("workers", [1, 2])
+def test_what_a_task_leaves_open_reaches_no_other(tmp_path, workers):
+    leaves = [make_task(arithmetic.leaves_autocast, {}, name="leaves", version=k) for k in range(2)]
+    after = [make_task(arithmetic.autocast, {}, leaves, name="after", version=k) for k in range(4)]
+    execute([*leaves, *after], Store(tmp_path), workers=workers, progress=Silent())
+    assert [Store(tmp_path).read(task.key).facts for task in after] == 4 * [{"autocast": False}]
+    assert not torch.is_autocast_enabled("cpu")
+
+
 FAILURE = {"failed": True, "unfinished": True, "status": "error", "message": "broken: RuntimeError: the task broke"}
 
 

@@ -12,7 +12,7 @@ import tiny
 import torch
 from test_surroundings import next_method, question
 
-from forsooth import api, isolation
+from forsooth import api, isolation, mirror
 from forsooth.engine import executor, make_task
 from forsooth.records import UsageError
 from forsooth.store import Store
@@ -68,6 +68,37 @@ def test_a_method_that_does_harm_and_answers_reaches_no_other(method, tmp_path, 
     cell = explain.attribute(f"hostile_methods:{method}", question())
     assert torch.equal(cell.tensors["maps"], question().x * 2)
     assert torch.equal(next_method(question()), expected) and Path("kept.txt").read_text() == "kept"
+
+
+def test_what_a_method_deletes_in_folders_is_lost_to_no_one(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    kept = [tmp_path / name for name in ("data/kept.txt", "data/deep/kept.txt", "mine/store/cells/ab/meta.json")]
+    for file in kept:
+        file.parent.mkdir(parents=True)
+        file.write_text("kept")
+    for _ in range(2):  # the second is not asked in what the first left
+        assert torch.equal(answer_of("counts_files"), question().x * 2)  # and not what a run keeps
+        assert torch.equal(answer_of("deletes_all_below"), question().x * 2)
+        assert all(file.read_text() == "kept" for file in kept)
+
+
+def answer_of(method: str) -> torch.Tensor:
+    return explain.attribute(f"hostile_methods:{method}", question()).tensors["maps"]
+
+
+def test_a_method_that_misses_a_file_of_a_folder_too_large_to_be_seen_is_told_so(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(mirror, "MOST", 4)
+    (tmp_path / "data").mkdir()
+    for number in range(4):
+        (tmp_path / "data" / f"{number}.txt").write_text(f"{number}")
+    facts = explain.attribute("hostile_methods:reads_data", question()).facts
+    assert facts["message"].startswith("FileNotFoundError")
+    assert facts["message"].endswith(
+        f"too large to be seen by a method, and to be named by its full path: {Path('data').resolve()}"
+    )
+    (tmp_path / "data" / "3.txt").unlink()
+    assert torch.equal(answer_of("reads_data"), question().x * 2)
 
 
 def test_what_is_printed_is_counted():

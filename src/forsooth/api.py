@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 import torch
 
-from forsooth import isolation, names, store
+from forsooth import isolation, names, store, surroundings
 from forsooth.adapters.trainings import training_path
 from forsooth.arguments import (
     check_models,
@@ -239,7 +239,7 @@ def bias(
         device=device,
         seed=seed,
     )
-    with isolation.limited(method_timeout, method_memory):
+    with isolation.limited(method_timeout, method_memory), surroundings.restored():
         return bias_answers.answer(request, out=_folder(out), workers=workers, progress=progress)
 
 
@@ -345,7 +345,7 @@ def independence(
         device=device,
         seed=seed,
     )
-    with isolation.limited(method_timeout, method_memory):
+    with isolation.limited(method_timeout, method_memory), surroundings.restored():
         return independence_answers.answer(request, out=_folder(out), workers=workers, progress=progress)
 
 

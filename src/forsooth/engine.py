@@ -17,7 +17,7 @@ from typing import Any, Protocol, TypeVar
 
 import torch
 
-from forsooth import chunks, isolation, shared
+from forsooth import chunks, isolation, shared, surroundings
 from forsooth.cluster import Cluster
 from forsooth.group import Together, carry_out
 from forsooth.plain import from_plain, to_plain
@@ -263,7 +263,7 @@ def run_task(task: Task, root: Path) -> str:
     needed = [store.read(key) for key in task.needs]
     begun = time.perf_counter()
     chunks.keep_freed_memory()
-    with one_thread():
+    with surroundings.restored(), one_thread():  # a user's model may leave something open whenever it is asked
         cell = task.function(*needed, **typed(task.function, task.arguments))
     seconds = round(time.perf_counter() - begun, 6)
     store.write(task.key, cell, about=about_task(task, seconds))

@@ -17,7 +17,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import IO, Any
 
@@ -25,6 +25,7 @@ import safetensors.torch
 import torch
 
 from forsooth import chunks
+from forsooth.mirror import Mirror, mirrored
 from forsooth.records import Cell, UsageError
 
 SECONDS = "FORSOOTH_METHOD_TIMEOUT"  # the environment reaches the workers of a pool, too
@@ -32,8 +33,6 @@ GIGABYTES = "FORSOOTH_METHOD_MEMORY"
 PRELOADED = "forsooth.suites.explain"  # what children need, imported once
 LARGEST = 1e9  # no limit is as large as that
 GRACE = 30.0  # seconds that a child has to start and to hand back its answer
-MOST_LINKS = 2_000  # of the working folder
-OWN_RUNS = "forsooth-runs"  # the default place of results, which no method needs
 ANSWER = "answer.safetensors"
 KILLED = ("signal 9", "lost", "stillborn")  # ends for which the method need not be to blame
 TRIES = 3  # of a question whose process was killed
@@ -129,25 +128,34 @@ def _tried(packed: bytes, allowed: Limits) -> tuple[str, Cell]:
     own = _nursery()
     try:
         with own.scratch() as scratch:
-            outcome = own.put(_request(scratch, allowed), packed)
-            return outcome["end"], _read(scratch / ANSWER, outcome, allowed)
+            seen = own.seen_of(Path.cwd())
+            outcome = own.put(_request(scratch, seen.there, allowed), packed)
+            return outcome["end"], _with_absent(_read(scratch / ANSWER, outcome, allowed), seen.too_large)
     except EOFError:
         own.end()  # its pipe ends before the system says that it is over
         return "stillborn", _ended({"end": "stillborn", "tail": ""}, allowed, [])
 
 
-def _request(scratch: Path, allowed: Limits) -> dict[str, Any]:
+def _request(scratch: Path, folder: Path, allowed: Limits) -> dict[str, Any]:
     """What a child must know beside its question."""
-    links = scratch / "here"
-    _link(Path.cwd(), links)
     return {
         "limits": asdict(allowed),
-        "folder": str(links),
+        "folder": str(folder),
         "answer": str(scratch / ANSWER),
         "path": sys.path,
         "environment": dict(os.environ),
         "threads": torch.get_num_threads(),
     }
+
+
+def _with_absent(cell: Cell, absent: list[str]) -> Cell:
+    """The cell, which says of a method that found no file what of the working folder it could not see."""
+    message = cell.facts.get("message", "")
+    if not absent or "FileNotFoundError" not in message:
+        return cell
+    folders = ", ".join(absent[:3])
+    hint = f"; too large to be seen by a method, and to be named by its full path: {folders}"
+    return replace(cell, facts={**cell.facts, "message": message + hint})
 
 
 def _packed(function: Callable[..., Cell], arguments: tuple[Any, ...]) -> bytes:
@@ -158,15 +166,6 @@ def _packed(function: Callable[..., Cell], arguments: tuple[Any, ...]) -> bytes:
     if b"__main__" in packed:
         raise Unmovable("it holds something of the script that runs")
     return packed
-
-
-def _link(here: Path, links: Path) -> None:
-    """A folder to work in: what lies in the working folder can be read, and what is made or deleted is lost with it."""
-    links.mkdir()
-    with contextlib.suppress(OSError):  # a folder that is gone or cannot be read has nothing to offer
-        names = sorted(path.name for path in here.iterdir())
-        for name in [name for name in names if name != OWN_RUNS][:MOST_LINKS]:
-            (links / name).symlink_to(here / name)
 
 
 def _read(answer: Path, outcome: dict[str, Any], allowed: Limits) -> Cell:
@@ -218,9 +217,11 @@ class Nursery:
     """Our clean process, seen from here. It ends with us: the end of its input is the end of its work.
 
     folder  that it made for its children; who of us lives longer takes it away
+    mirror  the last, of the working folder
     """
 
     folder: Path | None = None
+    mirror: Mirror | None = None
 
     def __init__(self) -> None:
         environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONSAFEPATH": "1"}
@@ -245,6 +246,18 @@ class Nursery:
             yield made
         finally:
             shutil.rmtree(made, ignore_errors=True)
+
+    def seen_of(self, here: Path) -> Mirror:
+        """A folder to work in: what lies here can be read, and what is made or deleted there is lost with it.
+
+        Made anew where the last method left it changed, since to make it may take longer than a question.
+        """
+        assert self.folder is not None
+        if self.mirror is None or not self.mirror.shows(here):
+            if self.mirror is not None:
+                shutil.rmtree(self.mirror.there, ignore_errors=True)
+            self.mirror = mirrored(here, Path(tempfile.mkdtemp(dir=self.folder)))
+        return self.mirror
 
     def put(self, request: dict[str, Any], packed: bytes) -> dict[str, Any]:
         """Ask for a child; how it ended, and what it printed. On any trouble here it is ended, with its child."""

@@ -23,6 +23,7 @@ import torch
 
 from forsooth.chunks import is_full
 from forsooth.isolation import CARD_FULL, GRACE, receive, send
+from forsooth.mirror import SCRATCH
 
 TAIL = 200  # bytes of what was printed last that are kept
 PIECE = 2**16
@@ -39,7 +40,7 @@ def main() -> None:
     torch.set_num_threads(1)
     importlib.import_module(sys.argv[1])
     gone = (EOFError, BrokenPipeError)  # who asks may be killed at any moment
-    with contextlib.suppress(*gone), tempfile.TemporaryDirectory(prefix="forsooth-method-") as folder:
+    with contextlib.suppress(*gone), tempfile.TemporaryDirectory(prefix=SCRATCH) as folder:
         send(answers, folder.encode())
         while True:
             request = json.loads(_whole(questions))

@@ -202,10 +202,15 @@ def is_users(method: Method) -> bool:
 
 
 def is_foreign(method: Method) -> bool:
-    """Whether the code of a method is not of this package."""
-    function = inspect.unwrap(getattr(method.function, "func", method.function))
+    """Whether some of the code of a method is not of this package."""
+    parts = [part for part in (method.function, method.units, method.retained) if part is not None]
+    return is_users(method) or not all(_is_ours(part) for part in parts)
+
+
+def _is_ours(function: Callable[..., Any]) -> bool:
+    function = inspect.unwrap(getattr(function, "func", function))
     home = getattr(function, "__module__", None) or ""
-    return is_users(method) or home == __name__ or not home.startswith("forsooth.")
+    return home.startswith("forsooth.") and home != __name__
 
 
 def is_movable(method: Method) -> bool:

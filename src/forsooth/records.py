@@ -118,7 +118,7 @@ class Method:
     blind       whether its map depends on neither the model nor the input nor the truth
     output      what its authors explain, where a suite follows them; None: whatever the suite explains
     units       function(model, x, target, *, layer) -> (n, *places of the layer): what it says of the units of a layer
-                themselves; None: it does not speak of units
+                themselves, asked about some of the inputs at a time; None: it does not speak of units
     belongs_to  names of the models that carry it in them; empty: it can be asked of any
     attends     whether it reads the attention of a transformer, and says nothing of any other model
     variant_of  name of the method of which it is another published setting; empty: of none

@@ -223,12 +223,13 @@ def outcome_of(work: Work, plan: Plan, settings: Any, choice: Choice) -> Outcome
 
 def keep_judgement(folder: Path, record: Reproduction, judgement: Judgement) -> None:
     """Write the table and the words beside the run, and into `run.json` for its page."""
-    store.write_atomically(folder / "table.csv", judgement.table.to_csv(index=False).encode())
-    store.write_atomically(folder / "verdict.md", judgement.words.encode())
-    about = json.loads((folder / "run.json").read_text(encoding="utf-8"))
     lines = json.loads(judgement.table.to_json(orient="records"))
-    about["reproduction"] = {"name": record.name, "title": record.title, "words": judgement.words, "table": lines}
-    store.write_atomically(folder / "run.json", json.dumps(about, indent=1).encode())
+    told = {"name": record.name, "title": record.title, "words": judgement.words, "table": lines}
+    with store.locked(folder):  # another run of the same words may be writing all of them
+        about = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+        store.write_atomically(folder / "table.csv", judgement.table.to_csv(index=False).encode())
+        store.write_atomically(folder / "verdict.md", judgement.words.encode())
+        store.write_atomically(folder / "run.json", json.dumps({**about, "reproduction": told}, indent=1).encode())
 
 
 def write_page(folders: str | Path | Sequence[str | Path], out: str | Path | None = None) -> Path:

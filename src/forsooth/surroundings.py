@@ -20,6 +20,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.modules import module as torch_modules
 
+from forsooth.importing import staying
+
 TENSORS = {  # what a method is given beside the model, and what a reader calls it
     "x": "the inputs",
     "target": "the targets",
@@ -70,6 +72,17 @@ def restored() -> Iterator[list[str]]:
                 part.restore(old)
         np.random.set_state(numpys)  # noqa: NPY002
         random.setstate(randoms)
+
+
+@contextmanager
+def apart(seed: int) -> Iterator[list[str]]:
+    """For other people's code that must be called in this process: it draws from seeded generators, and cannot end us.
+
+    All is as before at the end, and the list names what it left changed.
+    """
+    with staying(), lent_randomness(seed), restored() as changed:
+        seed_others(seed)
+        yield changed
 
 
 @contextmanager
@@ -124,10 +137,11 @@ def _values(tensors: Mapping[str, Tensor]) -> dict[str, Any]:
 
 
 def facts(name: str, left: Sequence[str]) -> dict[str, list[str]]:
-    """A sentence for the page on what the method of that name left changed; none if it left all as it was."""
+    """A sentence for the page on what the code of that name left changed; none if it left all as it was."""
     if not left:
         return {}
-    return {"said": [f"{name} left {', '.join(left)} changed. It was put back before any other method ran."]}
+    names = ", ".join(dict.fromkeys(left))
+    return {"said": [f"{name} left {names} changed. It was put back before anything else ran."]}
 
 
 def seed_others(seed: int) -> None:
@@ -198,11 +212,6 @@ def _folder() -> str:
         return ""
 
 
-def _restore_deterministic(state: tuple[bool, bool]) -> None:
-    mode, warn_only = state
-    torch.use_deterministic_algorithms(mode, warn_only=warn_only)
-
-
 def _read_autocast() -> list[tuple[bool, torch.dtype]]:
     return [(torch.is_autocast_enabled(device), torch.get_autocast_dtype(device)) for device in DEVICES]
 
@@ -260,10 +269,6 @@ def _restore_warnings(filters: list[Any]) -> None:
     warnings._filters_mutated()  # type: ignore[attr-defined]
 
 
-def _read_streams() -> list[Any]:
-    return [sys.stdout, sys.stderr]
-
-
 def _restore_streams(state: list[Any]) -> None:
     sys.stdout, sys.stderr = state
 
@@ -281,7 +286,7 @@ PARTS = (
     Part(
         "torch's deterministic algorithms",
         lambda: (torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()),
-        _restore_deterministic,
+        lambda state: torch.use_deterministic_algorithms(state[0], warn_only=state[1]),
     ),
     Part("flags of cuDNN", _read_cudnn, _restore_cudnn),
     Part("the precision of matrix products", torch.get_float32_matmul_precision, torch.set_float32_matmul_precision),
@@ -290,5 +295,5 @@ PARTS = (
     Part("environment variables", lambda: dict(os.environ), _restore_environment),
     Part("the working folder", _folder, _restore_folder),
     Part("filters of warnings", lambda: list(warnings.filters), _restore_warnings),
-    Part("sys.stdout or sys.stderr", _read_streams, _restore_streams),
+    Part("sys.stdout or sys.stderr", lambda: [sys.stdout, sys.stderr], _restore_streams),
 )

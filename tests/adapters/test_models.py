@@ -36,6 +36,18 @@ def test_a_model_is_built_on_one_thread_as_its_tasks_build_it(monkeypatch, tmp_p
         torch.set_num_threads(before)
 
 
+def test_what_builds_a_model_leaves_nothing_behind_and_is_seeded():
+    before = torch.get_rng_state()
+    widths = {models.load_model("leaky_methods:builds").out_features for _ in range(2)}
+    assert len(widths) == 1 and not torch.is_autocast_enabled("cpu")
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_what_builds_a_model_and_leaves_is_one_line():
+    with pytest.raises(UsageError, match="leaky_methods:builds_and_leaves raised SystemExit: 0"):
+        models.load_model("leaky_methods:builds_and_leaves")
+
+
 SLOW = """
 def build():
     raise AssertionError("built before the words were read")

@@ -1,6 +1,7 @@
 """The page of a published table made again: ours beside theirs, whether or not its rows make a board."""
 
 import json
+import threading
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 from report.by_hand import run_of, scores
 from report.made_up import row
 
+from forsooth import store
 from forsooth.records import Judgement, Reproduction
 from forsooth.report.chapter import chapter
 from forsooth.report.medians import all_medians
@@ -33,6 +35,19 @@ def test_the_table_and_the_words_are_kept_beside_the_run(folder):
     pd.testing.assert_frame_equal(pd.read_csv(folder / "table.csv"), TABLE)
     assert (folder / "verdict.md").read_text() == "It holds.\nAll of it.\n"
     assert json.loads((folder / "run.json").read_text())["reproduction"]["name"] == "made/table-1"
+
+
+def test_a_verdict_waits_for_whoever_writes_the_run(folder):
+    """The run.json that it adds to must be the one of the files beside it."""
+    judging = threading.Thread(target=keep_judgement, args=(folder, RECORD, Judgement(TABLE, "It holds.\n")))
+    with store.locked(folder):
+        judging.start()
+        judging.join(0.3)
+        assert judging.is_alive()
+        (folder / "run.json").write_text(json.dumps({"suite": "written meanwhile"}))
+    judging.join(60)
+    about = json.loads((folder / "run.json").read_text())
+    assert about["suite"] == "written meanwhile" and about["reproduction"]["words"] == "It holds.\n"
 
 
 def test_the_page_shows_ours_beside_theirs_and_no_empty_boards(folder):

@@ -1,7 +1,11 @@
 """One way to ask a method, for suites and for the user's own model."""
 
+import dataclasses
+
+import leaky_methods
 import pytest
 import torch
+from torch import nn
 
 from forsooth import chunks
 from forsooth.records import Method
@@ -92,6 +96,17 @@ def test_a_promise_is_checked_in_slices_that_fit_the_memory():
     asked = question(model=small, background=X[:3])
     expected = explain.promised(keeps, lambda x: x * 2, X, asked.target, background=X[:3])
     assert torch.equal(explain.promised_of(keeps, asked), expected)
+
+
+@pytest.mark.parametrize("live", [False, True])
+def test_what_a_method_says_it_retains_is_asked_apart_like_its_maps(live):
+    """A record of the user's is asked in a process of its own, and one that lives here on copies."""
+    asked = question(model=nn.Linear(3, 3))
+    before = asked.model.weight.clone()
+    method = dataclasses.replace(leaky_methods.RETAINED) if live else "leaky_methods:RETAINED"
+    facts = explain.attribute(method, asked).facts
+    assert facts["status"] == "error" and facts["message"].startswith("ValueError: nothing retained today")
+    assert torch.equal(asked.model.weight, before) and torch.get_default_dtype() == torch.float32
 
 
 def full(model, x, target):

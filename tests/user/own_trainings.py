@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -24,6 +25,19 @@ def learns(dataset):
         step.zero_grad()
         nn.functional.cross_entropy(model(dataset.x[rows]), dataset.y[rows]).backward()
         step.step()
+    return model
+
+
+def leaves_autocast(dataset):
+    model = learns(dataset)
+    torch.autocast("cpu", torch.bfloat16).__enter__()
+    return model
+
+
+def draws_from_numpy(dataset):
+    """A network that torch's generator alone does not decide."""
+    model = learns(dataset)
+    model[-1].bias.data += 1e-3 * torch.from_numpy(np.random.normal(size=2)).float()  # noqa: NPY002
     return model
 
 

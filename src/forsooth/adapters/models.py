@@ -13,13 +13,14 @@ import pandas as pd
 import torch
 from torch import Tensor, nn
 
-from forsooth import chunks, plugins
+from forsooth import chunks, plugins, surroundings
 from forsooth.adapters import inputs, tables, texts
 from forsooth.adapters.outputs import Logits, as_tensor, unwrapped
 from forsooth.engine import one_thread
 from forsooth.games.values import Model, rows_at_once
 from forsooth.records import UsageError
 
+SEED = 0  # of what builds a model without a seed of its own: it is built again by every process that needs it
 WRAP = "give each input a row of outputs: for one number per input, lambda x: f(x)[:, None] or x -> (n, 1)"
 
 
@@ -55,9 +56,10 @@ def load_model(model: Any) -> Any:
     if is_model(thing) or not callable(thing) or wants_input(thing, model):
         return thing
     try:
-        with one_thread():  # tasks build it so; a build that trains would differ in the last bits with more
+        # Tasks build it on one thread; a build that trains would differ in the last bits with more.
+        with surroundings.apart(SEED), one_thread():
             return thing()
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise UsageError(
             f"`model` must be built without an error, but {model} raised {plugins.describe_error(error)}"
         ) from error

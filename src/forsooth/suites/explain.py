@@ -12,6 +12,7 @@ from torch import Tensor
 
 from forsooth import chunks, isolation, plugins, scores, seeds, surroundings
 from forsooth.attributions import METHODS
+from forsooth.attributions.intercept import rows_at_once
 from forsooth.records import (
     BROKEN,
     TOLERANCE,
@@ -46,6 +47,7 @@ class Question:
              ask all alike
     samples  (n,) the inputs' numbers, by which each has draws of its own; None: 0 … n - 1
     whole    all inputs are handed over at once, however many they are
+    units    (*places) of the layer, where a method is asked about its units; None: about the inputs
     """
 
     model: Callable[..., Tensor]
@@ -59,6 +61,7 @@ class Question:
     game: Mapping[str, Any] = field(default_factory=dict)
     samples: Tensor | None = None
     whole: bool = False
+    units: tuple[int, ...] | None = None
 
     @property
     def numbers(self) -> Tensor:
@@ -118,17 +121,16 @@ def attribute(asked: str | Method, question: Question) -> Cell:
     made = answered(record, question, seed=seeds.derive(question.seed, record.name))
     if made.facts["status"] != "ok":
         return made
-    tensors = {"maps": made.tensors["maps"].float()}
-    if record.promise:
-        tensors["promised"] = promised_of(record, question).cpu()
-    return replace(made, tensors=tensors)
+    return replace(made, tensors={**made.tensors, "maps": made.tensors["maps"].float()})
 
 
 def answered(
     method: Method, question: Question, *, seed: int, stream: str | None = None, wrap: Wrap | None = None
 ) -> Cell:
-    """The tensor `maps` (n, *shape) of a method, or why there is none.
+    """The tensors `maps` (n, *shape) of a method and `promised` (n,) of one that promises a sum, or why there are none.
 
+    This is the one way to ask a method, since it may be other people's code: what it says of units and of its promise
+    is asked here, too. About units the maps are (n, 1, *places).
     A user's method named by its path is asked in a process of its own. What cannot be sent there is asked here.
     wrap  a module-level function, applied to the record first
     """
@@ -151,12 +153,17 @@ def _answer_to(asked: str | Method, question: Question, seed: int, stream: str |
     """The answer of a method that is asked in this process; what a user's left behind is named and put back."""
     left: list[str] = []
     method = asked if isinstance(asked, Method) else plugins.method(asked, METHODS)
+    foreign = plugins.is_foreign(method)
     facts: Facts = {"status": "ok", "message": ""}
-    tensors = {}
+    tensors: Facts = {}
     try:
-        with lent_randomness(seed), surroundings.watched(plugins.is_foreign(method), question, left) as copied:
+        with lent_randomness(seed), surroundings.watched(foreign, question, left) as copied:
             maps = maps_of(wrap(method) if wrap else method, copied, stream=stream)
-            tensors["maps"] = maps.to_dense().detach().cpu()
+            told = {"maps": maps.to_dense().detach().cpu()}
+        if method.promise and question.units is None:
+            with lent_randomness(seed), surroundings.watched(foreign, question, left) as copied:  # another copy
+                told["promised"] = promised_of(method, copied).detach().cpu()
+        tensors = told
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # a user's method may raise anything or leave; it is a row, and tried again
@@ -195,8 +202,10 @@ def maps_of(method: Method, question: Question, *, stream: str | None = None) ->
     """Maps in slices that fit the memory. What is drawn goes by the method and by the input, never by the slice.
 
     stream   from which inputs draw; None: that of the method's name
-    returns  (n, *shape); WrongShape where the method gives anything else
+    returns  (n, *shape), or (n, 1, *places) of units; WrongShape where the method gives anything else
     """
+    if question.units is not None:
+        return maps_of_units(method, question, question.units)
 
     def ask(rows: Tensor) -> Tensor:
         part = question.at(rows)
@@ -217,6 +226,24 @@ def maps_of(method: Method, question: Question, *, stream: str | None = None) ->
     if not isinstance(maps, Tensor) or maps.shape != question.x.shape or maps.is_complex():
         raise WrongShape(misshapen(maps, question.x))
     return maps
+
+
+def maps_of_units(method: Method, question: Question, places: tuple[int, ...]) -> Tensor:
+    """What a method says of the units of a layer, in slices that fit the memory. (n, 1, *places)"""
+    assert method.units is not None
+    tell = method.units
+
+    def ask(rows: Tensor) -> Tensor:
+        part = question.at(rows)
+        values = tell(part.model, part.x, part.target, layer=part.layer)
+        shape = (len(rows), *places)
+        if not isinstance(values, Tensor) or values.shape != shape or values.is_complex():
+            came = f"{values.dtype} {tuple(values.shape)}" if isinstance(values, Tensor) else type(values).__name__
+            raise WrongShape(f"`units` must give real numbers of shape {shape}, got {came}")
+        return values[:, None]
+
+    # As many at once as our own methods ask a network about: to cut otherwise would be other bytes in the last place.
+    return chunks.over(ask, torch.arange(len(question.x)), size=rows_at_once(question.x))
 
 
 def draws(seed: int, name: str, samples: Tensor) -> Facts:

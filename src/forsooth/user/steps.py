@@ -13,7 +13,6 @@ from forsooth.adapters.methods import NamedMethod
 from forsooth.engine import Progress, execute, make_task
 from forsooth.progress import fitting_progress
 from forsooth.records import Cell, Facts, Task, Tensors
-from forsooth.scores.promises import completeness_gap
 from forsooth.store import Store
 from forsooth.suites import explain
 
@@ -116,9 +115,9 @@ def shared_arguments(words: Facts | None, digest: str, methods: Sequence[NamedMe
     return {"words": words, "digest": digest}
 
 
-def gap_of(named: NamedMethod, question: explain.Question, answer: Cell) -> Tensor:
+def gap_of(answer: Cell) -> Tensor:
     """How far each of the `maps` of an answer is from the sum that its method promises, (n,); nan without a promise."""
-    if not named.method.promise:
-        return torch.full((len(question.x),), torch.nan, dtype=torch.float64)
-    promised = explain.promised_of(named.method, question)
-    return completeness_gap(answer.tensors["maps"].to(promised.device), promised).cpu()
+    gaps = explain.gaps(answer)
+    if gaps is None:
+        return torch.full((len(answer.tensors["maps"]),), torch.nan, dtype=torch.float64)
+    return gaps

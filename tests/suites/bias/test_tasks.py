@@ -182,6 +182,21 @@ def test_grad_cam_is_judged_on_the_units_of_its_layer() -> None:
     assert torch.allclose(anchor.tensors["values"].sum(1).float(), whole - empty, atol=1e-4)  # efficiency
 
 
+def test_a_method_whose_units_raise_is_a_row_and_changes_no_other() -> None:
+    trained = a_network(UNITS)
+    expected = asked(trained, UNITS, "grad_cam").tensors["players"]
+    facts = asked(trained, UNITS, "leaky_methods:UNITS").facts
+    assert facts["status"] == "error" and facts["message"].startswith("ValueError: no units today")
+    assert torch.get_default_dtype() == torch.float32
+    assert torch.equal(asked(trained, UNITS, "grad_cam").tensors["players"], expected)
+
+
+def test_units_of_another_shape_are_a_row_that_says_so() -> None:
+    facts = asked(a_network(UNITS), UNITS, "leaky_methods:WHOLE_UNITS").facts
+    assert facts["status"] == "wrong shape"
+    assert facts["message"] == "`units` must give real numbers of shape (3, 10, 10), got torch.float32 (3, 3, 32, 32)"
+
+
 def test_what_a_network_below_its_gate_would_say_is_not_asked() -> None:
     trained = a_network(TABLE, passed=False)
     played = tasks.play(trained, panel=TABLE, spec=GAME, first=0, last=3, **ON_CPU)

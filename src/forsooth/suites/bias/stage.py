@@ -175,6 +175,21 @@ class Stage:
             samples=samples,
         )
 
+    def question_on_units(self, x: Tensor, target: Tensor, *, seed: int, samples: Tensor) -> explain.Question:
+        """What methods that speak of units are asked about the inputs x (n, *shape) and the whole network."""
+        return explain.Question(
+            model=self.whole,
+            x=x,
+            target=target,
+            background=x[:0],
+            fit=x[:0],
+            truth=None,
+            layer=self.layer,
+            seed=seed,
+            samples=samples,
+            units=tuple(self.references.shape[2:]),
+        )
+
     def shared_game(self, x: Tensor) -> dict[str, Tensor]:
         """The players and the baseline for methods that take them; nothing where each keeps its own."""
         if not self.spec.same_game:

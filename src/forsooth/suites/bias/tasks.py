@@ -116,8 +116,7 @@ def maps_of(method: str, stage: Stage, chosen: Tensor, *, seed: int) -> Cell:
     x, target = stage.inputs(chosen)
     record = plugins.method(method, METHODS)
     if stage.head is not None and record.units is not None:
-        maps = record.units(stage.whole, x, target, layer=stage.layer)[:, None]
-        return Cell(tensors={"maps": maps}, facts={"status": "ok", "message": ""})
+        return asking.attribute(record, stage.question_on_units(x, target, seed=seed, samples=chosen))
     return asking.attribute(record, stage.question(stage.shown(x), target, seed=seed, samples=chosen))
 
 

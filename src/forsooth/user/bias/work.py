@@ -255,26 +255,25 @@ def answer_of(subject: Subject, named: NamedMethod) -> Cell:
         made = explain.answered(named.method, asked, seed=seed, wrap=methods.accepting_arrays)
         if made.facts["status"] != "ok":
             return made
-        parts.append(replace(made, tensors={**made.tensors, "gap": gap_of(named, asked, made)}))
+        parts.append(replace(made, tensors={"maps": made.tensors["maps"], "gap": gap_of(made)}))
     return Cell(tensors=joined_tensors(parts), facts=parts[0].facts)
 
 
 def answer_of_units(subject: Subject, named: NamedMethod) -> Cell:
     """The tensor `maps` (n, 1, *places of the layer) of a method that speaks of units."""
-    try:
-        with explain.lent_randomness(seeds.derive(subject.request.seed, named.name)):
-            maps = unit_maps(named.method, subject)
-    except (Exception, SystemExit) as error:  # a user's method may raise anything, or leave
-        return Cell(facts=explain.refusal(error))
-    return Cell(tensors={"maps": maps.detach()}, facts={"status": "ok", "message": ""})
-
-
-def unit_maps(method: Method, subject: Subject) -> Tensor:
-    assert method.units is not None and subject.module is not None
-    maps = method.units(subject.module, subject.x, subject.target, layer=subject.stage.layer)[:, None]
-    if maps.shape[2:] != subject.references.shape[2:]:
-        raise explain.WrongShape(explain.misshapen(maps, subject.references))
-    return maps
+    assert subject.module is not None
+    asked = explain.Question(
+        model=subject.module,
+        x=subject.x,
+        target=subject.target,
+        background=subject.x[:0],
+        fit=subject.x[:0],
+        truth=None,
+        layer=subject.stage.layer,
+        seed=subject.request.seed,
+        units=tuple(subject.references.shape[2:]),
+    )
+    return explain.answered(named.method, asked, seed=seeds.derive(subject.request.seed, named.name))
 
 
 def question(subject: Subject, named: NamedMethod, places: Tensor) -> explain.Question:

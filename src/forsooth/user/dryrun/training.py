@@ -5,7 +5,7 @@ import dataclasses
 import torch
 from torch import nn
 
-from forsooth import plugins, seeds
+from forsooth import plugins, seeds, surroundings
 from forsooth.adapters import models
 from forsooth.adapters.trainings import LABELS, FailedTraining, call_training, model_name, ready_model
 from forsooth.attributions import METHODS
@@ -36,7 +36,7 @@ def training_data(spec: DataSpec, *, seed: int, device: str) -> Dataset:
     return dataclasses.replace(dataset, truth=None, splits=splits, facts=facts)
 
 
-@task("user.dryrun", version=2, path="train", spec="plot", columns="about")
+@task("user.dryrun", version=3, path="train", spec="plot", columns="about")
 def train_and_explain(
     *,
     spec: DataSpec,
@@ -57,34 +57,38 @@ def train_and_explain(
     dataset = planted.dataset(spec)
     shared = planting.template(dataset, columns).having(model=model_name(path))
     try:
-        module = train(path, spec, seed=seed, device=device)
+        with surroundings.apart(seed) as left:
+            module = train(path, spec, seed=seed, device=device)
     except FailedTraining as error:
         row = planting.training_row(dataset, 0.0, gate, shared)
         row = row.having(status="error", message=str(error), value=float("nan"))
         explained = Cell(rows=not_asked(spec, asks, shared, NO_MODEL_GIVEN), facts={"failed": True})
-        return with_training(explained, row, spec)
+        return with_training(explained, row, said_of(spec, path, left))
     accuracy = planting.accuracy_of(module, dataset, device=device)
     row = planting.training_row(dataset, accuracy, gate, shared)
     if row.status == "ok":
         explained = explain(module, spec, asks, shared.having(accuracy=accuracy, epoch=-1), columns)
     else:
         explained = Cell(rows=not_asked(spec, asks, shared, BELOW_GATE))
-    return with_training(explained, row, spec)
+    return with_training(explained, row, said_of(spec, path, left))
 
 
-def with_training(explained: Cell, training: Row, spec: DataSpec) -> Cell:
-    """The cell with the row of the training before the others, and what there is to say of the images."""
+def said_of(spec: DataSpec, path: str, left: list[str]) -> list[str]:
+    """What there is to say of the images, and of a training that left these changed."""
+    return [*planted.notes(spec.images), *surroundings.facts(path, left).get("said", ())]
+
+
+def with_training(explained: Cell, training: Row, said: list[str]) -> Cell:
+    """The cell with the row of the training before the others, and what there is to say beside."""
     rows = same_columns(training.having(part="training"), *explained.rows)
-    return dataclasses.replace(explained, rows=rows, facts={**explained.facts, "said": planted.notes(spec.images)})
+    facts = {**explained.facts, "said": [*said, *explained.facts.get("said", ())]}
+    return dataclasses.replace(explained, rows=rows, facts=facts)
 
 
 def train(path: str, spec: DataSpec, *, seed: int, device: str) -> nn.Module:
-    """The user's model, in eval mode on the device; FailedTraining where there is none.
-
-    Torch's own generator is seeded for the call, so that a training that draws from it comes out the same again.
-    """
+    """The user's model, in eval mode on the device; FailedTraining where there is none."""
     dataset = planted.dataset(spec)
-    with explaining.lent_randomness(seed), torch.enable_grad():
+    with torch.enable_grad():
         model = call_training(path, training_data(spec, seed=seed, device=device))
     return ready_model(path, model, dataset.x[dataset.splits["test"]], device=device)
 
@@ -113,15 +117,17 @@ def explain(module: nn.Module, spec: DataSpec, asks: list[Ask], shared: Row, col
     layer = models.last_map(module, images.dataset.x[:2].to(asks[0].device))
     shown = Album({})
     rows: list[Row] = []
+    said: list[str] = []
     for ask in asks:
         row = row_of(ask, shared)
         answer = ask_method(ask, questions.question(*looked_into(module, layer, ask), images, ask))
         rows += questions.rows_of(answer, row, images, ask)
+        said += answer.facts.get("said", ())
         about = {**columns, "model": row.model, "method": ask.method}
         album = questions.album_of(answer, images, about, prefix=f"{ask.method} ")
         shown.tensors.update(album.tensors)
         shown.pictures.extend(album.pictures)
-    return shown.cell(rows, drawn=questions.participants(images, columns))
+    return shown.cell(rows, drawn=questions.participants(images, columns), said=said)
 
 
 def looked_into(module: nn.Module, layer: str | None, ask: Ask) -> tuple[nn.Module | None, str | None]:

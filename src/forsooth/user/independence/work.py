@@ -151,7 +151,7 @@ def ask(case: Case, patched: Patched, named: NamedMethod) -> Cell:
     after = saliency(case, later)
     seen = pictures.shown(patched).to(before.device)
     pair = {"before": before[seen].float().cpu(), "after": after[seen].float().cpu()}
-    gap = gap_of(named, first, made)
+    gap = gap_of(made)
     return Cell(tensors={**changes(case, before, after), "gap": gap, **pair}, facts=made.facts)
 
 
