@@ -14,11 +14,11 @@ test: $(VENV)/.installed-dev
 # Other people's explainers and models, against docs/bring-your-own.md. What cannot be installed here is named, and its lines
 # are skipped. Those that want torchvision for a class or two, or gigabytes for a card, come without what they need.
 WHOLE := keras lightgbm shap transformers
-ALONE := grad-cam opencv-python-headless timm torchcam ttach xgboost zennit
+ALONE := grad-cam lime opencv-python-headless patternlocal timm torchcam ttach xgboost zennit
 foreign: $(VENV)/.installed-dev
 	@for name in $(WHOLE); do $(BIN)/pip install --quiet --constraint constraints.txt $$name || echo "not installed: $$name"; done
 	@for name in $(ALONE); do $(BIN)/pip install --quiet --no-deps $$name || echo "not installed: $$name"; done
-	$(BIN)/python -m pytest tests/test_bring_your_own.py tests/adapters tests/attributions/test_transformers.py -rs
+	$(BIN)/python -m pytest tests/test_bring_your_own.py tests/adapters tests/attributions/test_transformers.py tests/attributions/test_local_patterns.py -rs
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .

@@ -22,6 +22,7 @@ def pattern_local(
     generators: Sequence[torch.Generator],
     samples: int | None = None,
     neighbours: float = 0.1,
+    projected: bool = True,
 ) -> Tensor:
     """The local covariance of the data times the weights of a local linear surrogate.
 
@@ -30,11 +31,12 @@ def pattern_local(
     fit         (k, *shape), the data whose covariance around x is taken
     generators  one for each input, for its perturbations
     samples     perturbations of an input; None: twice the features, and at least 1,000
-    neighbours  share of the data whose most distant row sets the width of the kernel, at least two rows
+    neighbours  share of the data, the nearest, whose covariance is taken; at least two rows
+    projected   whether they are nearest to the point next to x at which the surrogate gives 0, as its authors have it
     returns     (n, *shape); where the surrogate reads a suppressor that varies with nothing it explains, about zero
 
     [gjolbye2025patternlocal], with the surrogate of LIME for tables [ribeiro2016why]: Gaussian perturbations of the
-    spread of the data, ridge of penalty 1. Rows of the data count by a Gaussian kernel of their distance to x.
+    spread of the data, ridge of penalty 1. Neighbours count by a Gaussian kernel as wide as their median distance.
     """
     if fit.shape[1:] != x.shape[1:] or len(fit) < 2:
         raise UsageError(f"`fit` must be (k, {tuple(x.shape[1:])}) with k > 1, got {tuple(fit.shape)}")
@@ -50,8 +52,9 @@ def pattern_local(
         points = torch.stack([perturbed(features[i], rows.std(0), count, generators[i]) for i in some.tolist()])
         asked = points.to(x).view(-1, *x.shape[1:])
         outputs = target_outputs(model, asked, target[some].repeat_interleave(count)).view(len(some), count)
-        weight = surrogate(points, outputs.double(), here, rows.std(0))
-        parts.append(local_covariance(rows, here, neighbours, weight))
+        weight, height = surrogate(points, outputs.double(), here, rows.std(0))
+        centre = on_plane(here, weight, height) if projected else here
+        parts.append(local_covariance(rows, centre, neighbours, weight))
     return torch.cat(parts).view_as(x).to(x)
 
 
@@ -62,32 +65,44 @@ def perturbed(x: Tensor, spread: Tensor, count: int, generator: torch.Generator)
     return x + noise * spread
 
 
-def surrogate(points: Tensor, outputs: Tensor, x: Tensor, spread: Tensor) -> Tensor:
-    """Coefficients (n, features) of a ridge of outputs (n, m) on points (n, m, features), near ones counting more.
+def surrogate(points: Tensor, outputs: Tensor, x: Tensor, spread: Tensor) -> tuple[Tensor, Tensor]:
+    """A ridge of outputs (n, m) on points (n, m, features), near ones counting more.
 
     Features are measured in their spread, so that the penalty weighs all alike; one that never varies gets zero.
+    returns  its coefficients (n, features), and what it gives at x (n,)
     """
     unit = torch.where(spread > 0, spread, 1.0)
     design = (points - x[:, None]) / unit
-    near = (-design.square().sum(2) / (WIDTH**2 * x.shape[1])).exp()  # (n, m)
+    near = (-design.square().sum(2) / (2 * WIDTH**2 * x.shape[1])).exp()  # (n, m)
     share = (near / near.sum(1, keepdim=True))[:, None]  # (n, 1, m)
-    centred = design - share @ design
+    middle = share @ design  # (n, 1, features)
+    mean = (share @ outputs[:, :, None])[:, 0]  # (n, 1)
+    centred = design - middle
     weighted = (centred * near[:, :, None]).mT
     gram = weighted @ centred
     gram.diagonal(dim1=1, dim2=2).add_(1.0)
-    goal = weighted @ (outputs - (share @ outputs[:, :, None])[:, 0])[:, :, None]
-    return torch.cholesky_solve(goal, torch.linalg.cholesky(gram))[:, :, 0] / unit
+    goal = weighted @ (outputs - mean)[:, :, None]
+    slopes = torch.cholesky_solve(goal, torch.linalg.cholesky(gram))[:, :, 0]
+    return slopes / unit, mean[:, 0] - (middle[:, 0] * slopes).sum(1)
+
+
+def on_plane(x: Tensor, weight: Tensor, height: Tensor) -> Tensor:
+    """The point nearest to x (n, features) at which a plane of these slopes, and of this height at x (n,), is 0."""
+    steepness = weight.square().sum(1).clamp(min=torch.finfo(weight.dtype).tiny)
+    return x - (height / steepness)[:, None] * weight
 
 
 def local_covariance(rows: Tensor, x: Tensor, neighbours: float, weight: Tensor) -> Tensor:
-    """Cov(rows) w (n, features), with rows (k, features) counting by their distance to x; never the whole matrix."""
-    distance = torch.stack([(rows - one).square().sum(1) for one in x])  # (n, k)
-    nearest = max(2, round(neighbours * len(rows)))
-    width = distance.kthvalue(nearest, dim=1, keepdim=True).values.clamp(min=torch.finfo(rows.dtype).tiny)
-    near = (-distance / (2 * width)).softmax(1)  # each row sums to 1
-    middle = near @ rows  # (n, features)
-    along = weight @ rows.T - (middle * weight).sum(1, keepdim=True)  # (n, k)
-    return (near * along) @ rows - (near * along).sum(1, keepdim=True) * middle
+    """Cov(nearest rows) w (n, features), with rows (k, features) counting by their distance to x; never the matrix."""
+    count = max(2, int(neighbours * len(rows)))
+    distance = torch.stack([(rows - one).square().sum(1).sqrt() for one in x])  # (n, k)
+    nearest = distance.topk(count, dim=1, largest=False)
+    width = nearest.values.quantile(0.5, dim=1, keepdim=True).clamp(min=torch.finfo(rows.dtype).eps)
+    near = (-0.5 * (nearest.values / width).square()).softmax(1)[:, None]  # (n, 1, count), each row summing to 1
+    centred = rows[nearest.indices]  # (n, count, features)
+    centred = centred - near @ centred
+    along = (centred @ weight[:, :, None]).mT  # (n, 1, count)
+    return ((near * along) @ centred)[:, 0]
 
 
 PATTERN_LOCAL = Method(
@@ -97,7 +112,7 @@ PATTERN_LOCAL = Method(
     random=True,
     signed=True,
     cite="gjolbye2025patternlocal",
-    version=1,
+    version=2,
     cost="forwards",
 )
 LOCAL_PATTERNS = (PATTERN_LOCAL,)
