@@ -11,6 +11,7 @@ from forsooth.engine import Progress, one_thread
 from forsooth.games.anchors import GROUPS, MOST_PAIRS
 from forsooth.games.values import rows_at_once
 from forsooth.records import Method, UsageError
+from forsooth.user.bias.seats import MOST_OF_LEVERAGE
 from forsooth.user.bias.subject import AT_ONCE, BACKGROUND, Subject
 from forsooth.wording import duration, joined
 
@@ -104,7 +105,7 @@ def cheaper(subject: Subject) -> str:
         ways = ["fewer inputs", "fewer rows for what is hidden (baseline rows:5)"]
     if not subject.exact:
         ways.append("fewer permutations")
-        if subject.request.anchor != "leverage":
+        if subject.request.anchor != "leverage" and subject.seats.count <= MOST_OF_LEVERAGE:
             ways.append("anchor leverage, at a fifth to a tenth of the forwards")
     return f"cheaper are {joined(ways, 'or')}"
 
