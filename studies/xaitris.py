@@ -8,7 +8,6 @@ quick        quick-emd.csv, quick-ima.csv, quick-precision.csv (boards), quick-p
              the README's picture docs/leaderboard.png
 readme       the printed table below the README's ten lines of Python, which are run
 seeds        xor-seeds.csv: XOR with the MLP, other seeds for data, networks and draws, minutes
-pattern-local  pattern-local-panels.csv (boards where noise is correlated) and pattern-local.csv, minutes
 few-samples  few-samples.csv, minutes
 table-b2     table-b2.csv, about half an hour per preset on two cores
 vit-64       vit-64.csv (a board for each panel) and vit-64-accuracies.csv: a vision transformer at 64×64, about an hour
@@ -32,14 +31,12 @@ from forsooth.progress import Lines
 from forsooth.report.drawing import rendered
 from forsooth.report.figures import draw
 from forsooth.report.medians import Medians, medians
-from forsooth.settings import configured
 from forsooth.stats import mean_interval
-from forsooth.suites import SUITES
 
 ROOT = Path(__file__).parent.parent
 METRICS = ("emd", "ima", "precision")
 PANEL = ["scenario", "background", "model"]
-PARTS = ("quick", "readme", "seeds", "pattern-local", "few-samples", "table-b2", "vit-64")
+PARTS = ("quick", "readme", "seeds", "few-samples", "table-b2", "vit-64")
 SEEDS = (0, 7, 11, 23, 42)
 XOR = ("pattern_attribution", "pattern_net", "pfi", "deep_shap", "saliency", "laplace", "random")
 VIT = {"sizes": 64, "models": "vit", "trainings": 2, "restarts": 0, "samples": 50, "sweep": (), "emd_tolerance": 0.001}
@@ -188,52 +185,6 @@ def write_vit(folder: Path, tables: Path) -> None:
     trained[columns].round(3).to_csv(tables / "vit-64-accuracies.csv", index=False)
 
 
-def write_pattern_local(folder: Path, tables: Path) -> None:
-    """PatternLocal among the methods of quick where suppressors act, and beside the best other one of each panel."""
-    suite = next(suite for suite in SUITES if suite.name == "xaitris")
-    run = forsooth.run(
-        "xaitris",
-        methods=[*configured(suite, "quick", {}).methods, "pattern_local"],
-        only={"background": "CORR"},
-        settings={"sweep": ()},
-        out=folder / "pattern-local",
-        workers=2,
-        progress=Lines(),
-    )
-    results = report.read(run.folder)
-    panels = pd.concat([panel_boards(results, metric) for metric in METRICS])
-    panels.to_csv(tables / "pattern-local-panels.csv", index=False)
-    beside_the_best(panels, "pattern_local").to_csv(tables / "pattern-local.csv", index=False)
-
-
-def beside_the_best(panels: pd.DataFrame, name: str) -> pd.DataFrame:
-    """For each panel a method, its place among methods, and the best other one.
-
-    verdict  ahead, behind: the intervals of both lie apart; tied: they do not
-    """
-    lines = []
-    own = panels[~panels["null"] & panels["rank"].notna()]
-    for key, board in own.groupby(["metric", *PANEL], sort=False):
-        ordered = board.sort_values("rank").reset_index(drop=True)
-        mine = ordered[ordered["method"].eq(name)].iloc[0]
-        other = ordered[ordered["method"].ne(name)].iloc[0]
-        line = dict(zip(["metric", *PANEL], key, strict=True))
-        line |= {"place": int(mine.name) + 1, "methods": len(ordered)}
-        line |= {column: mine[column] for column in ("score", "low", "high")}
-        line |= {"other": other["method"]}
-        line |= {f"other_{column}": other[column] for column in ("score", "low", "high")}
-        lines.append({**line, "verdict": verdict_of(mine, other)})
-    return pd.DataFrame(lines)
-
-
-def verdict_of(mine: pd.Series, other: pd.Series) -> str:
-    if mine["low"] > other["high"]:
-        return "ahead"
-    if mine["high"] < other["low"]:
-        return "behind"
-    return "tied"
-
-
 def write_reproduction(name: str, folder: Path, tables: Path) -> None:
     table, words = forsooth.reproduce(f"xaitris/{name}", workers=2, out=folder / "reproductions", progress=Lines())
     table.to_csv(tables / f"{name}.csv", index=False)
@@ -262,8 +213,6 @@ def main(words: list[str] | None = None) -> None:
         write_readme(arguments.readme)
     if "seeds" in arguments.parts:
         xor_seeds(arguments.folder).to_csv(arguments.tables / "xor-seeds.csv", index=False)
-    if "pattern-local" in arguments.parts:
-        write_pattern_local(arguments.folder, arguments.tables)
     if "vit-64" in arguments.parts:
         write_vit(arguments.folder, arguments.tables)
     for name in ("few-samples", "table-b2"):
