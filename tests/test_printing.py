@@ -29,7 +29,8 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run from somebody else: whatever he can name has signs in it that a terminal obeys."""
     folder = tmp_path_factory.mktemp("runs") / "run\x1b[31m[b]:smile:"
     settings = {**tiny.SETTINGS, "trainings": 1}
-    api.run("xaitris", methods=["saliency", "random"], settings=settings, out=folder, page=False, progress=Silent())
+    words = {"methods": ["saliency", "random"], "only": tiny.ONLY, "settings": settings}
+    api.run("xaitris", out=folder, page=False, progress=Silent(), **words)
     rows = pd.read_parquet(folder / "scores.parquet")
     rows["method"] = rows["method"].replace("saliency", EVIL)
     rows["model"] = rows["model"].replace("mlp", EVIL)

@@ -1,4 +1,5 @@
 import math
+from dataclasses import replace
 from itertools import combinations, pairwise, permutations
 
 import pytest
@@ -138,6 +139,19 @@ def test_any_scale_of_replicates(by: float) -> None:
 def test_ordinary_shapley_values_are_not_touched() -> None:
     shapley = sampled(1e60 * drawn(3, 12, 10, name="gains"), [3] * 4)
     assert scaled(shapley) is shapley
+    still = exactly(torch.zeros(2, 4))
+    assert scaled(still) is still
+
+
+def test_a_single_permutation_of_huge_gains_is_an_anchor() -> None:
+    """Its error is not known, and it is no larger than its values."""
+    alone = exactly(drawn(2, 10, name="A"))
+    alone = replace(alone, error=torch.full_like(alone.error, NAN), permutations=1)
+    huge = times(alone, torch.full((2,), 1e200, dtype=torch.float64))
+    close(
+        m_bias(drawn(2, 10), huge, fraction=0.3, end="top").value,
+        m_bias(drawn(2, 10), alone, fraction=0.3, end="top").value,
+    )
 
 
 @settings(deadline=None, max_examples=40)

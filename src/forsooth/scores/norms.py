@@ -28,13 +28,14 @@ def scaled(shapley: Estimate) -> Estimate:
 
 
 def unit_of(shapley: Estimate) -> Tensor:
-    """By what power of two the Shapley values of each game are multiplied before they are squared. (n,)"""
-    of_values = torch.linalg.vector_norm(shapley.values, ord=torch.inf, dim=1)
-    of_groups = torch.linalg.vector_norm(shapley.groups, ord=torch.inf, dim=(1, 2))  # makes no tensor of their size
-    largest = torch.maximum(of_values, of_groups)
+    """By what power of two the Shapley values of each game are multiplied before they are squared. (n,)
+
+    Means of groups are no larger than values and errors allow; of a single permutation the error is nan.
+    """
+    largest = torch.fmax(shapley.values.abs(), shapley.error.abs()).amax(1)
     factor = torch.ones_like(largest)
     factor[largest > LARGE] = 1 / SHIFT
-    factor[largest < 1 / LARGE] = SHIFT
+    factor[(largest > 0) & (largest < 1 / LARGE)] = SHIFT
     return factor
 
 
