@@ -44,7 +44,7 @@ from forsooth.records import Choice, FailedTasks, UsageError
 from forsooth.scores import METRICS
 from forsooth.store import Store
 from forsooth.suites import REPRODUCTIONS, SUITES
-from forsooth.user.export import read_samples
+from forsooth.user.export import read_export
 
 MAPS = ((2, 4, 4), (2, 4, 4), (0, 4, 4), (2, 0, 4), (), (3,), (1, 1, 1), (2, 3, 4, 4), (5, 8), (5, 8))
 MOST_MEMORY = 6 * 2**30  # bytes of addresses, torch among them: what asks for more is a fault like any other
@@ -318,7 +318,7 @@ def files(dice: Random, at: Ground) -> None:
         (lambda path: tables.table(path, seed=0)): (".csv", ".tsv", ".csv.gz", ".parquet", ".txt"),
         (lambda path: labelled.images(path, side=8, seed=0)): (".zip",),
         (lambda path: folders.photographs(path, side=8)): (".zip",),
-        (lambda path: read_samples(path.parent)): (".npz",),
+        (lambda path: read_export(path.parent)): (".npz",),
     }
     reader = dice.choice(list(readers))
     path = written(at.folder, dice, dice.choice(readers[reader]))

@@ -55,6 +55,7 @@ def typed_in(command: list[str]) -> str:
 def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "mine", raising=False)  # of another document
     return tmp_path
 
 

@@ -62,7 +62,7 @@ PINNED: Mapping[str, Mapping[str, str]] = {
     },
     "bias": {
         "bias.train": "2a607cf64ff7caafea2e6c906be2d496",
-        "bias.play": "8bf6f85738f7e0189eca2cceb2cec19a",
+        "bias.play": "5d5c06354fe2020556404fc55d3d3e3e",
         "bias.explain": "34aee29f5dc147c61a77087a2061389d",
         "bias.judge": "ac89a0babe0d7895596180214a6355b3",
         "bias.show": "80b9a6cb11b89de0851be97cace2bcb8",
@@ -71,7 +71,7 @@ PINNED: Mapping[str, Mapping[str, str]] = {
         "xaitris.few_samples": "5e4086d071a4cd954258b96508509fe9",
     },
     "bias/table-13": {
-        "bias.rivals": "301f8f3e887568368db8c9b35fb1393a",
+        "bias.rivals": "0ff59b4ec812c6899893e8d402f76abc",
     },
     "bias/figure-4b": {
         "bias.contexts": "87e60b2506f8428683a5ded8be8059ed",
@@ -86,7 +86,7 @@ PINNED: Mapping[str, Mapping[str, str]] = {
         "bias.ratios": "eeeb167d77644d4e7a167446ab219550",
     },
     "bias/figure-6": {
-        "bias.both_biases": "789294d5d7e4438744479266597d6260",
+        "bias.both_biases": "c88ca3ce4de9e8937a0a24fcd2458d55",
     },
     "bias/suppressor": {
         "bias.known_network": "b2c633ca16eb70a874238a0863cec8cb",
@@ -114,7 +114,7 @@ PINNED: Mapping[str, Mapping[str, str]] = {
         "user.independence_explain": "58db2c94c5116ecd83cccb74f3932b1a",
     },
     "forsooth dryrun": {
-        "user.dryrun": "e484c5563ceddc6f9fa60bb92c7aedb6",
+        "user.dryrun": "02764d1c3008869a550017c2a695dc0f",
     },
     "forsooth score": {
         "user.score_given": "04bcfb19591df0490728f7784f709635",

@@ -12,7 +12,7 @@ REASONS = {
     "planted": ("attention", "attention reads words, and this is an image"),
     "bam": ("rationale", "rationale reads words, and this is an image"),
     "articles": ("sobel", "sobel reads an image, and this is words"),
-    "bias": ("legrad", "legrad reads an image, and this is a table"),
+    "bias": ("legrad", "legrad reads an image or words, and this is a table"),
 }
 
 
