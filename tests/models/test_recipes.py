@@ -51,6 +51,13 @@ def test_what_a_recipe_adds_is_off_by_default():
     assert plain.stop_at is None and plain.checkpoints is None
 
 
+def test_only_quick_transformers_of_8_pixels_stop_where_every_image_is_right():
+    asked = [(preset, size, attends) for preset, size in RECIPES for attends in (False, True)]
+    stopping = [words for words in asked if recipe(words[0], size=words[1], scenario="LIN", attends=words[2]).stop_at]
+    assert stopping == [("quick", 8, True)]
+    assert recipes.QUICK_8_ATTENDING.epochs == recipes.QUICK_8.epochs
+
+
 def test_unknown_preset_and_size():
     with pytest.raises(UsageError, match=r"must be one of paper 8, paper 64, .* quick 64; got papers 8"):
         recipe("papers", size=8, scenario="LIN")

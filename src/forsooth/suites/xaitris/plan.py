@@ -110,7 +110,7 @@ def training_task(
     arguments = {
         "spec": spec,
         "net": networks.NetSpec(net.name, net.version, settings.network),
-        "recipe": recipe_of(spec, settings, part),
+        "recipe": recipe_of(spec, net, settings, part),
         "model_seed": number,
         "seed": seeds.derive(choice.seed, "training", number),
         "device": choice.device,
@@ -119,9 +119,10 @@ def training_task(
     return make_task(tasks.train, arguments, name=f"train {net.name} {number}, {data.title(spec)}")
 
 
-def recipe_of(spec: DataSpec, settings: Settings, part: str) -> recipes.Recipe:
-    """How networks are trained on a dataset."""
-    recipe = recipes.recipe(settings.recipe, size=spec.setting.size, scenario=spec.setting.scenario)
+def recipe_of(spec: DataSpec, net: Architecture, settings: Settings, part: str) -> recipes.Recipe:
+    """How a network is trained on a dataset."""
+    setting = spec.setting
+    recipe = recipes.recipe(settings.recipe, size=setting.size, scenario=setting.scenario, attends=net.attends)
     restarts = settings.restarts
     if part == "sweep":  # in a sweep over alpha, chance is a result and no collapse
         restarts = 0
