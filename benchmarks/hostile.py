@@ -39,8 +39,7 @@ METHODS = {
     "leaves threads running": "hostile_methods:leaves_threads",
     "patches torch": "hostile_methods:patches_torch",
     "prints 100 MB": "hostile_methods:prints",
-    "deletes files": "hostile_methods:deletes_files",
-    "deletes files in folders": "hostile_methods:deletes_all_below",
+    "deletes files": "hostile_methods:deletes_all_below",
 }
 
 

@@ -28,19 +28,6 @@ def learns(dataset):
     return model
 
 
-def leaves_autocast(dataset):
-    model = learns(dataset)
-    torch.autocast("cpu", torch.bfloat16).__enter__()
-    return model
-
-
-def draws_from_numpy(dataset):
-    """A network that torch's generator alone does not decide."""
-    model = learns(dataset)
-    model[-1].bias.data += 1e-3 * torch.from_numpy(np.random.normal(size=2)).float()  # noqa: NPY002
-    return model
-
-
 def has_no_map(dataset):
     """The same on flat images: no place is left for Grad-CAM to look at."""
     return nn.Sequential(nn.Flatten(), Unflat(learns(dataset)))
@@ -158,3 +145,16 @@ def bad_for_the_watermark(dataset):
 def my_map(model, x, target):
     x = x.clone().requires_grad_()
     return torch.autograd.grad(model(x).gather(1, target[:, None]).sum(), x)[0]
+
+
+def leaves_autocast(dataset):
+    model = learns(dataset)
+    torch.autocast("cpu", torch.bfloat16).__enter__()
+    return model
+
+
+def draws_from_numpy(dataset):
+    """A network that torch's generator alone does not decide."""
+    model = learns(dataset)
+    model[-1].bias.data += 1e-3 * torch.from_numpy(np.random.normal(size=2)).float()  # noqa: NPY002
+    return model
