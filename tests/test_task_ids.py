@@ -18,7 +18,7 @@ import torch
 from PIL import Image
 
 import forsooth
-from forsooth import engine
+from forsooth import engine, plugins
 from forsooth.progress import Silent
 from forsooth.records import Cell, Choice, Task
 from forsooth.settings import changed, values_of
@@ -114,7 +114,7 @@ PINNED: Mapping[str, Mapping[str, str]] = {
         "user.independence_explain": "58db2c94c5116ecd83cccb74f3932b1a",
     },
     "forsooth dryrun": {
-        "user.dryrun": "02764d1c3008869a550017c2a695dc0f",
+        "user.dryrun": "0710de8722a65fa1c026031d2dca71b9",
     },
     "forsooth score": {
         "user.score_given": "04bcfb19591df0490728f7784f709635",
@@ -165,7 +165,8 @@ def of_dry_run(folder: Path) -> Iterator[Task]:
         artefacts=("watermark",),
         size=32,
     )
-    yield from dryrun.plan(request).tasks
+    with mock.patch.object(plugins, "fingerprint", return_value="code"):  # the file of the training may change
+        yield from dryrun.plan(request).tasks
 
 
 def of_score(folder: Path) -> Iterator[Task]:
