@@ -38,24 +38,31 @@ def pattern_local(
     [gjolbye2025patternlocal], with the surrogate of LIME for tables [ribeiro2016why]: Gaussian perturbations of the
     spread of the data, ridge of penalty 1. Neighbours count by a Gaussian kernel as wide as their median distance.
     """
-    if fit.shape[1:] != x.shape[1:] or len(fit) < 2:
-        raise UsageError(f"`fit` must be (k, {tuple(x.shape[1:])}) with k > 1, got {tuple(fit.shape)}")
-    if not 0 < neighbours <= 1 or (samples is not None and samples < 2):
-        raise UsageError(f"`neighbours` must lie in (0, 1] and `samples` be at least 2, got {neighbours} and {samples}")
+    _check(x, fit, samples, neighbours)
     one_for_each(generators, x)
     rows = fit.to(x).flatten(1).double()
     features = x.flatten(1).double()
     count = samples or max(1000, 2 * features.shape[1])
+
+    def outputs(points: Tensor, some: Tensor) -> Tensor:
+        asked = points.to(x).view(-1, *x.shape[1:])
+        return target_outputs(model, asked, target[some].repeat_interleave(count)).view(len(some), count).double()
+
     parts = []
     for some in torch.arange(len(x)).split(max(1, AT_ONCE // (count * features.shape[1]))):
         here = features[some]
         points = torch.stack([perturbed(features[i], rows.std(0), count, generators[i]) for i in some.tolist()])
-        asked = points.to(x).view(-1, *x.shape[1:])
-        outputs = target_outputs(model, asked, target[some].repeat_interleave(count)).view(len(some), count)
-        weight, height = surrogate(points, outputs.double(), here, rows.std(0))
+        weight, height = surrogate(points, outputs(points, some), here, rows.std(0))
         centre = on_plane(here, weight, height) if projected else here
         parts.append(local_covariance(rows, centre, neighbours, weight))
     return torch.cat(parts).view_as(x).to(x)
+
+
+def _check(x: Tensor, fit: Tensor, samples: int | None, neighbours: float) -> None:
+    if fit.shape[1:] != x.shape[1:] or len(fit) < 2:
+        raise UsageError(f"`fit` must be (k, {tuple(x.shape[1:])}) with k > 1, got {tuple(fit.shape)}")
+    if not 0 < neighbours <= 1 or (samples is not None and samples < 2):
+        raise UsageError(f"`neighbours` must lie in (0, 1] and `samples` be at least 2, got {neighbours} and {samples}")
 
 
 def perturbed(x: Tensor, spread: Tensor, count: int, generator: torch.Generator) -> Tensor:
