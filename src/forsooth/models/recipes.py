@@ -59,7 +59,7 @@ RELEASED_8 = Recipe(learning_rate=0.0005, double_softmax=True, evaluate_in_train
 RELEASED_64 = Recipe(learning_rate=0.0005, double_softmax=True, evaluate_in_train_mode=True)
 # Ours. Patience must outlast the plateau of RIGID on CORR, where the MLP learns nothing for the first 30 epochs.
 QUICK_8 = Recipe(learning_rate=0.004, epochs=150, patience=40)
-# Ours, for transformers at 8×8: on CORR they have every image right after ten epochs, and their loss falls for 140 more.
+# Ours, for transformers at 8×8: on CORR they have every image right after ten epochs; their loss falls for 140 more.
 QUICK_8_ATTENDING = replace(QUICK_8, stop_at=0.999)
 QUICK_64 = Recipe(learning_rate=0.001, batch=128, epochs=30, patience=10)
 
