@@ -297,3 +297,12 @@ def test_photographs_are_shared_out_among_the_splits(k, sizes):
 def test_fewer_photographs_than_splits_are_refused():
     with pytest.raises(UsageError, match="`photos` must be at least 3, one for each of train, val and test, got 2"):
         crops(numbered(2, 16), torch.arange(30).split([20, 5, 5]), size=8, seed=0)
+
+
+def test_a_zip_whose_names_are_not_what_they_say_is_damaged(tmp_path):
+    path = tmp_path / "album.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("ä.png", b"")  # its flag says that names are UTF-8
+    path.write_bytes(path.read_bytes().replace("ä".encode(), b"\xe7\xa4"))
+    with pytest.raises(UsageError, match=r"album.zip is damaged: 'utf-8' codec"):
+        photographs(path, side=20)

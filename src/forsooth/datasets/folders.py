@@ -165,7 +165,7 @@ def printable(name: str) -> str:
 def _archive(path: Path) -> zipfile.ZipFile:
     try:
         return zipfile.ZipFile(path)
-    except zipfile.BadZipFile as error:
+    except (zipfile.BadZipFile, UnicodeDecodeError) as error:  # a name that says it is UTF-8 and is not
         raise UsageError(
             f"`data` must be a folder or readable zip of images, but {path} is damaged: {error}"
         ) from error

@@ -1,6 +1,7 @@
 """The figures made again: claims on tables made by hand, and every reproduction run once at its smallest."""
 
 import dataclasses
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -10,7 +11,7 @@ from scipy import stats
 from forsooth import api
 from forsooth.records import Choice, Outcome, UsageError
 from forsooth.settings import changed
-from forsooth.suites.xaitris import claims, reproduce, reproduce_alphas, reproduce_boxes
+from forsooth.suites.xaitris import claims, figures, reproduce, reproduce_alphas, reproduce_boxes
 from forsooth.suites.xaitris import tables as numbers
 from forsooth.suites.xaitris.plan import plan
 from forsooth.suites.xaitris.settings import PAPER, RELEASED
@@ -309,3 +310,11 @@ def test_several_sizes_are_never_one_number(name):
 def test_what_cannot_be_judged_says_so():
     with pytest.raises(UsageError, match=r"`datasets` must be at least 1, got 0"):
         reproduce_boxes.plan_repeated(dataclasses.replace(reproduce_boxes.MANY, datasets=0), Choice())
+
+
+def test_panels_of_a_damaged_run_without_a_scenario_have_a_place_all_the_same():
+    panels = pd.DataFrame({"scenario": ["", "LIN", "none"]})
+    results = SimpleNamespace(rows=panels, run={"levels": {"scenario": ["LIN"]}})
+    assert figures._placed(results, "scenario", panels) == ["LIN", "", "none"]
+    assert figures._placed(results, "scenario", panels[:1]) == [""]
+    assert figures._placed(results, None, panels) == [""]

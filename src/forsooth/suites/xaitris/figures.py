@@ -122,7 +122,14 @@ def _layout(results: Results, panels: DataFrame) -> Layout:
     models = [""]
     if "model" in panels:
         models = panels["model"].value_counts(sort=True).index.tolist()
-    return Layout(row, shade, present(results, row, panels), present(results, shade, panels), models)
+    return Layout(row, shade, _placed(results, row, panels), _placed(results, shade, panels), models)
+
+
+def _placed(results: Results, factor: str | None, panels: DataFrame) -> list[str]:
+    """The levels of a factor that have a place: those in order, and whatever else a panel of a damaged run says."""
+    known = present(results, factor, panels)
+    said = panels[factor].unique() if factor else []
+    return known + [level for level in said if level not in known]
 
 
 def _headings(axis: Axes, layout: Layout, place: Place) -> None:
