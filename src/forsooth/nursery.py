@@ -176,6 +176,8 @@ def _live(request: dict[str, Any], packed: bytes, printing: int) -> None:
         if is_full(error):
             code = CARD_FULL
     finally:
+        with contextlib.suppress(Exception):  # whatever stands there by now
+            sys.stdout.flush()  # `os._exit` forgets what waits to be printed
         os._exit(code)
 
 
